@@ -1,0 +1,194 @@
+//! One session with one MCP server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use talaria_config::TransportConfig;
+use talaria_types::{Deadline, Failure, PayloadSink, RawResult, ServerName};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::Guard;
+
+/// What a session is made from.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// Configured name, for logs and metrics.
+    pub server: ServerName,
+    /// How it is reached.
+    pub transport: TransportConfig,
+    /// Connect and initialise until then.
+    pub deadline: Deadline,
+    /// One message of the server.
+    pub message_bytes: usize,
+    /// Where payloads go.
+    pub sink: Arc<dyn PayloadSink>,
+    /// Where big messages are read; keeps the disk off the server's loop.
+    pub blocking: talaria_types::runtime::BlockingPool,
+    /// Kills the process group should Talaria die.
+    pub guard: Option<Guard>,
+    /// Where the child's stderr goes.
+    pub stderr_log: PathBuf,
+    /// Size at which that log starts over.
+    pub stderr_log_bytes: u64,
+    /// Environment the allow-list draws from.
+    pub environment: Arc<std::collections::BTreeMap<String, String>>,
+    /// Bounded; a full channel drops the event and counts it.
+    pub events: mpsc::Sender<SessionEvent>,
+}
+
+/// What a server says on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionEvent {
+    /// `notifications/tools/list_changed`.
+    ToolsChanged,
+    /// `notifications/resources/list_changed`.
+    ResourcesChanged,
+    /// `notifications/prompts/list_changed`.
+    PromptsChanged,
+}
+
+/// What the handshake told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerInfo {
+    /// `serverInfo.name`.
+    pub name: String,
+    /// `serverInfo.version`.
+    pub version: String,
+    /// Negotiated protocol revision.
+    pub protocol_version: String,
+    /// `capabilities.tools` is there.
+    pub tools: bool,
+    /// `capabilities.resources` is there.
+    pub resources: bool,
+    /// `capabilities.prompts` is there.
+    pub prompts: bool,
+    /// Server instructions.
+    pub instructions: Option<String>,
+    /// Process id of the child, for stdio.
+    pub pid: Option<u32>,
+}
+
+/// One request to the server.
+#[derive(Clone, Debug)]
+pub enum Rpc {
+    /// `tools/list`.
+    ListTools {
+        /// Page.
+        cursor: Option<String>,
+    },
+    /// `tools/call`.
+    CallTool {
+        /// Raw tool name.
+        name: String,
+        /// Arguments.
+        arguments: Map<String, Value>,
+    },
+    /// `resources/list`.
+    ListResources {
+        /// Page.
+        cursor: Option<String>,
+    },
+    /// `resources/read`.
+    ReadResource {
+        /// Address.
+        uri: String,
+    },
+    /// `prompts/list`.
+    ListPrompts {
+        /// Page.
+        cursor: Option<String>,
+    },
+    /// `prompts/get`.
+    GetPrompt {
+        /// Prompt name.
+        name: String,
+        /// Arguments; the protocol takes strings.
+        arguments: Map<String, Value>,
+    },
+    /// `ping`.
+    Ping,
+}
+
+impl Rpc {
+    /// The JSON-RPC method.
+    #[must_use]
+    pub const fn method(&self) -> &'static str {
+        match self {
+            Self::ListTools { .. } => "tools/list",
+            Self::CallTool { .. } => "tools/call",
+            Self::ListResources { .. } => "resources/list",
+            Self::ReadResource { .. } => "resources/read",
+            Self::ListPrompts { .. } => "prompts/list",
+            Self::GetPrompt { .. } => "prompts/get",
+            Self::Ping => "ping",
+        }
+    }
+}
+
+/// How long a request may take (design decision 19).
+#[derive(Clone, Debug)]
+pub struct RpcLimits {
+    /// Time without an answer or progress.
+    pub idle: Duration,
+    /// Hard end.
+    pub deadline: Deadline,
+    /// The caller's cancellation.
+    pub cancel: CancellationToken,
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClosedBy {
+    /// We closed it.
+    Us,
+    /// The child exited; its exit status in words.
+    ChildExit(String),
+    /// The transport ended.
+    Transport(String),
+}
+
+/// A live session; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Session {}
+
+/// Starts the server or reaches it, and performs the handshake.
+///
+/// # Errors
+/// `connect_failed`, `connect_timeout`, `server_unauthorized`; nothing is left running.
+pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
+    let _ = options;
+    todo!()
+}
+
+impl Session {
+    /// What the handshake told.
+    #[must_use]
+    pub fn peer(&self) -> &PeerInfo {
+        todo!()
+    }
+
+    /// Sends a request and waits for its raw result. Timeout, deadline and cancellation send
+    /// `notifications/cancelled`.
+    ///
+    /// # Errors
+    /// `timeout`, `cancelled`, `connection_lost`, `server_error`, `message_too_large`,
+    /// `malformed_message`; `outcome_uncertain` is set where a `tools/call` may have run.
+    pub async fn request(&self, rpc: Rpc, limits: RpcLimits) -> Result<RawResult, Failure> {
+        let _ = (rpc, limits);
+        todo!()
+    }
+
+    /// Resolves when the session has ended, at once if it already has.
+    pub async fn closed(&self) -> ClosedBy {
+        todo!()
+    }
+
+    /// Ends the session: close stdin, wait, terminate, kill the process group. Never longer than
+    /// the deadline.
+    pub async fn close(&self, deadline: Deadline) {
+        let _ = deadline;
+    }
+}

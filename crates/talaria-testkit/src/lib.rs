@@ -1,0 +1,1 @@
+//! Scripted MCP servers, clock and wait helpers for Talaria's own tests.

@@ -1,0 +1,107 @@
+//! The only place that reads clocks and the environment or starts tasks.
+//!
+//! The bans of `.clippy.toml` point here; each exception is stated with its reason
+//! (design decision 30).
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+use crate::{Deadline, ErrorCode, Failure};
+
+/// The monotonic clock; follows a paused test clock.
+#[must_use]
+pub fn now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
+/// The wall clock, for file times and timestamps only.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+pub fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The process environment as a map; names or values that are not UTF-8 are left out.
+#[must_use]
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// Starts a named task on the current runtime, inside the current span.
+#[expect(clippy::disallowed_methods, reason = "the named wrapper itself")]
+pub fn spawn<F>(name: &'static str, task: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(task.instrument(tracing::debug_span!("task", name)))
+}
+
+/// Starts a named task on the current thread's local set, inside the current span.
+#[expect(clippy::disallowed_methods, reason = "the named wrapper itself")]
+pub fn spawn_local<F>(name: &'static str, task: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    tokio::task::spawn_local(task.instrument(tracing::debug_span!("task", name)))
+}
+
+/// Runs blocking jobs (disk, large parses) off every loop, a bounded number at a time.
+#[derive(Clone, Debug)]
+pub struct BlockingPool {
+    permits: Arc<Semaphore>,
+    capacity: usize,
+}
+
+impl BlockingPool {
+    /// A pool that runs at most `capacity` jobs at a time.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { permits: Arc::new(Semaphore::new(capacity)), capacity }
+    }
+
+    /// How many jobs run now.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.capacity.saturating_sub(self.permits.available_permits())
+    }
+
+    /// Waits for a place until the deadline, then runs the job to its end.
+    ///
+    /// # Errors
+    /// `busy` when no place came free in time, `internal` when the job panicked.
+    #[expect(clippy::disallowed_methods, reason = "the bounded wrapper itself")]
+    pub async fn run<T, F>(&self, deadline: Deadline, job: F) -> Result<T, Failure>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let permits = Arc::clone(&self.permits);
+        let permit = match tokio::time::timeout_at(deadline.instant(), permits.acquire_owned()).await
+        {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) | Err(_) => {
+                return Err(Failure::new(
+                    ErrorCode::Busy,
+                    "no worker came free before the deadline; try again later",
+                ));
+            }
+        };
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            span.in_scope(job)
+        })
+        .await
+        .map_err(|error| Failure::new(ErrorCode::Internal, "a worker failed").caused_by(error))
+    }
+}

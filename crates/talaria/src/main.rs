@@ -1,0 +1,3 @@
+//! The Talaria service and its command line.
+
+fn main() {}
