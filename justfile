@@ -1,0 +1,65 @@
+# Recipes for daily work; `.ci/run` calls the same commands.
+
+set positional-arguments
+
+tools := justfile_directory() / ".tools"
+peers := justfile_directory() / ".peers"
+
+# List the recipes.
+_default:
+    @just --list
+
+# Format everything.
+fmt:
+    cargo fmt --all
+
+# Lint with warnings as errors.
+lint:
+    cargo clippy --workspace --all-targets --features talaria-tests/peers -- -D warnings
+
+# All tests that need Rust only.
+test:
+    cargo test --workspace
+
+# One test by name, with its output.
+test-one name:
+    cargo test --workspace -- --nocapture "$1"
+
+# Tests against real MCP servers; installs them first.
+test-peers:
+    .ci/peers
+    cargo test -p talaria-tests --features peers
+
+# Rustdoc with warnings as errors.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Dependency policy and unused dependencies.
+deny:
+    .ci/tools
+    {{ tools }}/bin/cargo-deny --all-features check --config .cargo/deny.toml licenses bans sources
+    {{ tools }}/bin/cargo-machete crates tests benches
+
+# Rewrite the tables in docs/ that tests compare with the code.
+docs-tables:
+    UPDATE_DOCS=1 cargo test --workspace --test docs
+
+# Load: small calls and 1 MiB deliveries while Prometheus scrapes.
+load *args:
+    cargo run --release -p talaria-benches --bin load -- "$@"
+
+# Isolation: latency of small calls beside wedged, streaming and flooding servers.
+isolation *args:
+    cargo run --release -p talaria-benches --bin isolation -- "$@"
+
+# Fuzz one target (frame, result, file_name, base64) for some seconds; needs a nightly toolchain.
+fuzz target seconds="600":
+    cd tests/fuzz && cargo +nightly fuzz run "$1" corpus-found/"$1" corpus/"$1" -- -max_total_time="$2" -rss_limit_mb=4096
+
+# Run the service with a configuration file.
+run config:
+    cargo run --release -- serve --config "$1"
+
+# Everything that CI runs.
+ci:
+    .ci/run
