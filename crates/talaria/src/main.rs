@@ -1,3 +1,7 @@
-//! The Talaria service and its command line.
+//! The Talaria program; everything it does is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    talaria::main()
+}
