@@ -1,0 +1,74 @@
+//! Arranges the exported text: families in catalogue order, series of removed servers left out,
+//! families without a series present with their help and type.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use talaria_types::ServerName;
+
+use crate::metrics::Family;
+use crate::recorder::series::label_text;
+
+/// Arranges what the exporter wrote. `catalogue` gives the order; what it lacks comes last.
+pub(super) fn arrange(
+    exported: &str,
+    catalogue: &[Family],
+    removed: &HashSet<ServerName>,
+) -> String {
+    let gone: Vec<String> = removed.iter().map(label_of).collect();
+    let mut blocks = split(exported);
+    let mut out = String::with_capacity(exported.len() + 4096);
+    for family in catalogue {
+        match blocks.remove(family.name) {
+            Some(lines) => write_block(&mut out, &lines, &gone),
+            None => {
+                // Writing to a string cannot fail.
+                let _written = write!(
+                    out,
+                    "# HELP {0} {1}\n# TYPE {0} {2}\n\n",
+                    family.name,
+                    family.help,
+                    family.kind.as_str()
+                );
+            }
+        }
+    }
+    let mut rest: Vec<_> = blocks.into_iter().collect();
+    rest.sort_unstable_by_key(|(name, _)| *name);
+    for (_, lines) in rest {
+        write_block(&mut out, &lines, &gone);
+    }
+    out
+}
+
+fn split(exported: &str) -> HashMap<&str, Vec<&str>> {
+    let mut blocks: HashMap<&str, Vec<&str>> = HashMap::new();
+    for block in exported.split("\n\n") {
+        let lines: Vec<&str> = block.lines().filter(|line| !line.is_empty()).collect();
+        let name = lines
+            .iter()
+            .find_map(|line| line.strip_prefix("# TYPE "))
+            .and_then(|rest| rest.split(' ').next());
+        if let Some(name) = name {
+            blocks.insert(name, lines);
+        }
+    }
+    blocks
+}
+
+fn write_block(out: &mut String, lines: &[&str], gone: &[String]) {
+    for line in lines {
+        let is_gone =
+            !line.starts_with('#') && gone.iter().any(|label| line.contains(label.as_str()));
+        if !is_gone {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out.push('\n');
+}
+
+/// The label as it stands in a line; `server` is the first label wherever it is one.
+fn label_of(server: &ServerName) -> String {
+    format!("{{server=\"{}\"", label_text(server.as_str()))
+}
