@@ -1,1 +1,1 @@
-//! tests
+//! Tests of Talaria from outside: real processes, real sockets, real files.

@@ -1,1 +1,22 @@
-//! Scripted MCP servers, clock and wait helpers for Talaria's own tests.
+//! What Talaria's own tests stand on: scripted MCP servers that can lie, the service started as
+//! a real process, and waits for a condition with a deadline.
+//!
+//! Nothing here uses the code under test: a scripted server writes its JSON-RPC by hand, and the
+//! harness talks to the service as any agent would.
+
+pub mod exposition;
+pub mod payload;
+pub mod process;
+pub mod records;
+pub mod samples;
+pub mod script;
+pub mod server;
+pub mod service;
+pub mod wait;
+
+pub use payload::PayloadSpec;
+pub use records::{Record, RecordKind, Records};
+pub use script::{Action, Part, Script};
+pub use server::{HttpServer, serve_stdio};
+pub use service::{Answer, Programs, Service, ServiceBuilder};
+pub use wait::wait_for;

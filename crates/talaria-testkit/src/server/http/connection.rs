@@ -1,0 +1,337 @@
+//! One TCP connection of a scripted HTTP server: requests in, scripted answers out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::Sessions;
+use super::head::{self, Request};
+use crate::records::RecordKind;
+use crate::script::{HttpAction, Pace, Part, ProcessAction};
+use crate::server::engine::{Engine, Flow, Outlet, chunks};
+
+/// Serves requests one after the other until the connection ends.
+pub(crate) async fn serve(
+    stream: TcpStream,
+    engine: &Engine,
+    sessions: &Sessions,
+) -> anyhow::Result<()> {
+    stream.set_nodelay(!engine.script.http.split_writes)?;
+    let (read, write) = stream.into_split();
+    let mut reader = BufReader::new(read);
+    let mut answer = HttpAnswer {
+        write,
+        sse: engine.script.http.sse,
+        split_writes: engine.script.http.split_writes,
+        sessions,
+        new_session: None,
+        state: State::Waiting,
+    };
+    while let Some(request) = head::read(&mut reader).await? {
+        answer.state = State::Waiting;
+        answer.new_session = None;
+        handle(request, engine, &mut answer, &mut reader).await?;
+        if answer.state == State::Broken {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn handle(
+    request: Request,
+    engine: &Engine,
+    answer: &mut HttpAnswer<'_>,
+    reader: &mut BufReader<OwnedReadHalf>,
+) -> anyhow::Result<()> {
+    let script = &engine.script.http;
+    if let Some(token) = &script.token
+        && request.headers.get("authorization") != Some(&format!("Bearer {token}"))
+    {
+        note(&request, engine)?;
+        let challenge = [("WWW-Authenticate".to_owned(), "Bearer".to_owned())];
+        return answer.plain(401, &challenge, "unauthorized").await;
+    }
+    match request.method.as_str() {
+        "POST" => post(request, engine, answer, reader).await,
+        "GET" => {
+            engine
+                .records
+                .add(RecordKind::Get, Value::Null, request.headers)?;
+            match &script.get {
+                Some((status, body)) => answer.plain(*status, &[], body).await,
+                None => {
+                    answer.begin_events().await?;
+                    watch_for_end(reader).await;
+                    answer.state = State::Broken;
+                    Ok(())
+                }
+            }
+        }
+        "DELETE" => {
+            if let Some(id) = request.headers.get("mcp-session-id") {
+                answer.sessions.close(id);
+            }
+            engine
+                .records
+                .add(RecordKind::Delete, Value::Null, request.headers)?;
+            answer.plain(200, &[], "").await
+        }
+        _ => answer.plain(405, &[], "").await,
+    }
+}
+
+/// Records what was refused before it was read.
+fn note(request: &Request, engine: &Engine) -> anyhow::Result<()> {
+    let message = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+    engine
+        .records
+        .add(RecordKind::Message, message, request.headers.clone())
+}
+
+async fn post(
+    request: Request,
+    engine: &Engine,
+    answer: &mut HttpAnswer<'_>,
+    reader: &mut BufReader<OwnedReadHalf>,
+) -> anyhow::Result<()> {
+    let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
+        let text = String::from_utf8_lossy(&request.body).into_owned();
+        engine
+            .records
+            .add(RecordKind::Garbage, Value::String(text), request.headers)?;
+        return answer.plain(400, &[], "not JSON").await;
+    };
+    let session = request.headers.get("mcp-session-id").cloned();
+    engine.receive(&message, request.headers)?;
+    let method = message.get("method").and_then(Value::as_str);
+    if engine.script.http.sessions && method != Some("server/discover") {
+        match session {
+            None if method == Some("initialize") => {
+                answer.new_session = Some(answer.sessions.open());
+            }
+            None => return answer.plain(400, &[], "no session").await,
+            Some(id) if !answer.sessions.knows(&id) => {
+                return answer.plain(404, &[], "no such session").await;
+            }
+            Some(_) => {}
+        }
+    }
+    if method.is_none() || message.get("id").is_none() {
+        return answer.plain(202, &[], "").await;
+    }
+    let served = tokio::select! {
+        served = engine.serve(&message, answer) => served,
+        () = watch_for_end(reader) => {
+            engine.records.add(RecordKind::Disconnected, message, BTreeMap::new())?;
+            answer.state = State::Broken;
+            return Ok(());
+        }
+    };
+    served?;
+    answer.end().await
+}
+
+/// Resolves when the client closes its side. Pipelined bytes are not expected and end it too.
+async fn watch_for_end(reader: &mut BufReader<OwnedReadHalf>) {
+    loop {
+        if reader.get_ref().readable().await.is_err() {
+            return;
+        }
+        match reader.get_ref().try_read(&mut [0_u8; 1]) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was sent.
+    Waiting,
+    /// The head of an event stream was sent.
+    Events,
+    /// The answer is complete.
+    Done,
+    /// The connection cannot be used again.
+    Broken,
+}
+
+/// The answer to one request.
+struct HttpAnswer<'a> {
+    write: OwnedWriteHalf,
+    sse: bool,
+    split_writes: bool,
+    sessions: &'a Sessions,
+    new_session: Option<String>,
+    state: State,
+}
+
+impl HttpAnswer<'_> {
+    /// Answers with a complete response.
+    async fn plain(
+        &mut self,
+        status: u16,
+        headers: &[(String, String)],
+        body: &str,
+    ) -> anyhow::Result<()> {
+        let mut head = self.head(status, headers);
+        head.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        self.write.write_all(head.as_bytes()).await?;
+        self.state = State::Done;
+        Ok(())
+    }
+
+    fn head(&self, status: u16, headers: &[(String, String)]) -> String {
+        let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
+        if let Some(id) = &self.new_session {
+            head.push_str(&format!("Mcp-Session-Id: {id}\r\n"));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head
+    }
+
+    async fn begin_events(&mut self) -> anyhow::Result<()> {
+        let kind = [("Content-Type".to_owned(), "text/event-stream".to_owned())];
+        let mut head = self.head(200, &kind);
+        head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+        self.write.write_all(head.as_bytes()).await?;
+        self.state = State::Events;
+        Ok(())
+    }
+
+    /// One piece of a chunked body.
+    async fn chunk(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut piece = format!("{:x}\r\n", bytes.len()).into_bytes();
+        piece.extend_from_slice(bytes);
+        piece.extend_from_slice(b"\r\n");
+        self.write.write_all(&piece).await?;
+        Ok(())
+    }
+
+    async fn event(&mut self, parts: &[Part], id: &Value, pace: Pace) -> anyhow::Result<()> {
+        if self.state == State::Waiting {
+            self.begin_events().await?;
+        }
+        self.chunk(b"event: message\ndata: ").await?;
+        for bytes in chunks(parts, id) {
+            let bytes = bytes?;
+            match pace {
+                Pace::Fast => self.chunk(&bytes).await?,
+                Pace::Drip => {
+                    for byte in bytes {
+                        self.chunk(&[byte]).await?;
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+            }
+        }
+        self.chunk(b"\n\n").await
+    }
+
+    async fn json(&mut self, parts: &[Part], id: &Value, pace: Pace) -> anyhow::Result<()> {
+        if self.state != State::Waiting {
+            // A JSON body is one message; what comes after or before it has no place.
+            return Ok(());
+        }
+        let mut length = 0;
+        for bytes in chunks(parts, id) {
+            length += bytes?.len();
+        }
+        let kind = [("Content-Type".to_owned(), "application/json".to_owned())];
+        let mut head = self.head(200, &kind);
+        head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
+        let mut pending = head.into_bytes();
+        if self.split_writes {
+            self.write.write_all(&std::mem::take(&mut pending)).await?;
+        }
+        for bytes in chunks(parts, id) {
+            pending.append(&mut bytes?);
+            match pace {
+                Pace::Fast => self.write.write_all(&pending).await?,
+                Pace::Drip => {
+                    for byte in &pending {
+                        self.write.write_all(&[*byte]).await?;
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+            }
+            pending.clear();
+        }
+        self.state = State::Done;
+        Ok(())
+    }
+
+    /// Completes the answer when the script has come to its end.
+    async fn end(&mut self) -> anyhow::Result<()> {
+        match self.state {
+            State::Waiting => self.plain(202, &[], "").await,
+            State::Events => {
+                self.write.write_all(b"0\r\n\r\n").await?;
+                self.state = State::Done;
+                Ok(())
+            }
+            State::Done | State::Broken => Ok(()),
+        }
+    }
+}
+
+impl Outlet for HttpAnswer<'_> {
+    async fn message(&mut self, parts: &[Part], id: &Value, pace: Pace) -> anyhow::Result<()> {
+        if self.sse {
+            self.event(parts, id, pace).await
+        } else {
+            self.json(parts, id, pace).await
+        }
+    }
+
+    async fn process(&mut self, action: &ProcessAction, _id: &Value) -> anyhow::Result<Flow> {
+        anyhow::bail!("{action:?} is not for HTTP")
+    }
+
+    async fn http(&mut self, action: &HttpAction) -> anyhow::Result<Flow> {
+        match action {
+            HttpAction::Answer {
+                status,
+                headers,
+                body,
+            } => {
+                self.plain(*status, headers, body).await?;
+                Ok(Flow::End)
+            }
+            HttpAction::ForgetSessions => {
+                self.sessions.forget_all();
+                Ok(Flow::On)
+            }
+            HttpAction::Reset => {
+                self.write.as_ref().set_zero_linger()?;
+                self.state = State::Broken;
+                Ok(Flow::End)
+            }
+            HttpAction::HalfClose => {
+                if self.state == State::Waiting {
+                    // A length that is never reached: the client must notice the cut.
+                    let mut head = self.head(
+                        200,
+                        &[("Content-Type".to_owned(), "application/json".to_owned())],
+                    );
+                    head.push_str("Content-Length: 1000\r\n\r\n{\"jsonrpc\":");
+                    self.write.write_all(head.as_bytes()).await?;
+                }
+                self.write.shutdown().await?;
+                self.state = State::Broken;
+                Ok(Flow::End)
+            }
+        }
+    }
+}
