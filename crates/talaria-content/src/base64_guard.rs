@@ -1,21 +1,48 @@
 //! Streaming base64 decoder with the rules of design decisions 1 and 2.
+//!
+//! Blanks are dropped first. What is left is an optional `data:…;base64,` prefix and characters of
+//! the standard or the url-safe alphabet, not of both, with correct padding or none. How the string
+//! is cut into pieces changes neither the bytes nor the refusal.
 
+mod prefix;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use talaria_types::PayloadRefusal;
+
+use self::prefix::{Opening, Prefix};
 
 /// Decoded size limit of every binary: 50 MiB.
 pub const MAX_PAYLOAD_BYTES: u64 = 52_428_800;
 /// Data characters that may be decoded at all (specification 1.5).
 pub const MAX_PAYLOAD_CHARACTERS: u64 = 69_905_070;
 
+/// Characters that stand for three bytes.
+const QUAD: usize = 4;
+
+const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_allow_trailing_bits(true)
+    .with_decode_padding_mode(DecodePaddingMode::RequireNone);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, CONFIG);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, CONFIG);
+
 /// Decodes one payload string piece by piece.
 #[derive(Debug)]
-pub struct Base64Guard {}
+pub struct Base64Guard {
+    opening: Opening,
+    body: Body,
+}
 
 impl Base64Guard {
     /// A decoder for a new payload.
     #[must_use]
     pub fn new() -> Self {
-        todo!()
+        Self {
+            opening: Opening::default(),
+            body: Body::default(),
+        }
     }
 
     /// Decodes the next piece and appends the bytes to `out`.
@@ -23,17 +50,33 @@ impl Base64Guard {
     /// # Errors
     /// The payload is refused; nothing decoded so far may be used.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
-        let _ = (piece, out);
-        todo!()
+        match self.opening.feed(piece)? {
+            None => Ok(()),
+            Some(body) => {
+                self.body.blanks |= body.blanks;
+                if !body.held.is_empty() {
+                    self.body.push(&body.held, out)?;
+                }
+                self.body.push(body.rest, out)
+            }
+        }
     }
 
     /// Ends the payload, appending what was held back.
     ///
     /// # Errors
     /// The payload is refused.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<Decoded, PayloadRefusal> {
-        let _ = out;
-        todo!()
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Result<Decoded, PayloadRefusal> {
+        let (prefix, held) = self.opening.finish()?;
+        self.body.blanks |= prefix.blanks;
+        self.body.push(&held, out)?;
+        self.body.finish(prefix, out)
+    }
+}
+
+impl Default for Base64Guard {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -48,11 +91,267 @@ pub struct Decoded {
     pub bytes: u64,
 }
 
-/// Decodes a whole string.
+/// Decodes a whole string. A string with too many data characters is refused before it is decoded.
 ///
 /// # Errors
 /// The payload is refused.
 pub fn decode(text: &str) -> Result<(Vec<u8>, Decoded), PayloadRefusal> {
-    let _ = text;
-    todo!()
+    let characters = text.bytes().filter(|byte| !is_blank(*byte)).count();
+    let prefix = text.find(',').map_or(0, |comma| comma + 1);
+    let at_least = length(characters.saturating_sub(prefix));
+    if at_least > MAX_PAYLOAD_CHARACTERS && Opening::accepts(text) {
+        return Err(PayloadRefusal::TooLarge {
+            bytes: at_least / 4 * 3,
+            exact: false,
+        });
+    }
+    let mut out = Vec::with_capacity(text.len() / QUAD * 3 + 3);
+    let mut guard = Base64Guard::new();
+    guard.push(text.as_bytes(), &mut out)?;
+    let decoded = guard.finish(&mut out)?;
+    Ok((out, decoded))
 }
+
+/// The five characters that base64 may be wrapped with.
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0c)
+}
+
+fn length(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+fn not_base64(reason: impl Into<String>) -> PayloadRefusal {
+    PayloadRefusal::NotBase64 {
+        reason: reason.into(),
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Alphabet {
+    /// Nothing seen yet that only one of them has.
+    #[default]
+    Either,
+    Standard,
+    UrlSafe,
+}
+
+/// The data characters and their padding.
+#[derive(Debug, Default)]
+struct Body {
+    alphabet: Alphabet,
+    /// Data characters that do not fill a quad yet.
+    carry: Vec<u8>,
+    /// Data characters without blanks of the piece at work.
+    scratch: Vec<u8>,
+    data: u64,
+    padding: u64,
+    bytes: u64,
+    blanks: bool,
+}
+
+impl Body {
+    fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+        if !piece.iter().any(|byte| is_blank(*byte)) {
+            return self.push_solid(piece, out);
+        }
+        self.blanks = true;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        for run in piece.split(|byte| is_blank(*byte)) {
+            scratch.extend_from_slice(run);
+        }
+        let outcome = self.push_solid(&scratch, out);
+        self.scratch = scratch;
+        outcome
+    }
+
+    fn push_solid(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+        let data_end = piece
+            .iter()
+            .position(|byte| *byte == b'=')
+            .unwrap_or(piece.len());
+        let (data, padding) = piece.split_at(data_end);
+        if data.is_empty() {
+            return self.pad(padding);
+        }
+        let crosses = self.data.saturating_add(length(data.len())) > MAX_PAYLOAD_CHARACTERS;
+        if self.padding > 0 || crosses {
+            return Err(self.first_fault(data));
+        }
+        self.settle_alphabet(data)?;
+        self.data += length(data.len());
+        self.decode(data, out)?;
+        self.pad(padding)
+    }
+
+    /// Learns which alphabet is used from the characters that only one of them has.
+    fn settle_alphabet(&mut self, data: &[u8]) -> Result<(), PayloadRefusal> {
+        let standard = data.contains(&b'+') || data.contains(&b'/');
+        let url_safe = data.contains(&b'-') || data.contains(&b'_');
+        let seen = match (standard, url_safe) {
+            (false, false) => return Ok(()),
+            (true, false) => Alphabet::Standard,
+            (false, true) => Alphabet::UrlSafe,
+            (true, true) => return Err(self.first_fault(data)),
+        };
+        if self.alphabet != Alphabet::Either && self.alphabet != seen {
+            return Err(self.first_fault(data));
+        }
+        self.alphabet = seen;
+        Ok(())
+    }
+
+    fn decode(&mut self, mut data: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+        if !self.carry.is_empty() {
+            let (head, rest) = data.split_at(data.len().min(QUAD - self.carry.len()));
+            self.carry.extend_from_slice(head);
+            data = rest;
+            if self.carry.len() < QUAD {
+                return check(&self.carry);
+            }
+            let quad = std::mem::take(&mut self.carry);
+            self.decode_quads(&quad, out)?;
+        }
+        let (quads, tail) = data.split_at(data.len() / QUAD * QUAD);
+        self.decode_quads(quads, out)?;
+        self.carry.extend_from_slice(tail);
+        check(&self.carry)
+    }
+
+    fn decode_quads(&mut self, quads: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+        let engine = match self.alphabet {
+            Alphabet::Either | Alphabet::Standard => &STANDARD,
+            Alphabet::UrlSafe => &URL_SAFE,
+        };
+        let before = out.len();
+        if engine.decode_vec(quads, out).is_err() {
+            check(quads)?;
+            return Err(not_base64("it cannot be decoded"));
+        }
+        self.bytes += length(out.len() - before);
+        Ok(())
+    }
+
+    fn pad(&mut self, padding: &[u8]) -> Result<(), PayloadRefusal> {
+        for byte in padding {
+            if *byte != b'=' {
+                return Err(not_base64("data after the padding"));
+            }
+            self.padding += 1;
+            if self.data + self.padding > MAX_PAYLOAD_CHARACTERS {
+                return Err(too_many_characters());
+            }
+        }
+        Ok(())
+    }
+
+    /// The refusal that reading character by character meets first.
+    fn first_fault(&self, data: &[u8]) -> PayloadRefusal {
+        if self.padding > 0 {
+            return not_base64("data after the padding");
+        }
+        let mut alphabet = self.alphabet;
+        for (offset, byte) in data.iter().enumerate() {
+            if let Err(refusal) = check(std::slice::from_ref(byte)) {
+                return refusal;
+            }
+            let seen = match byte {
+                b'+' | b'/' => Alphabet::Standard,
+                b'-' | b'_' => Alphabet::UrlSafe,
+                _ => alphabet,
+            };
+            if alphabet != Alphabet::Either && alphabet != seen {
+                return not_base64("the standard and the url-safe alphabet are mixed");
+            }
+            alphabet = seen;
+            if self.data + length(offset) >= MAX_PAYLOAD_CHARACTERS {
+                break;
+            }
+        }
+        too_many_characters()
+    }
+
+    fn finish(mut self, prefix: Prefix, out: &mut Vec<u8>) -> Result<Decoded, PayloadRefusal> {
+        if self.data == 0 && self.padding == 0 {
+            return Err(PayloadRefusal::Empty);
+        }
+        let over = self.data % length(QUAD);
+        let owed = match over {
+            0 => 0,
+            1 => return Err(not_base64("one character is left over at the end")),
+            over => length(QUAD) - over,
+        };
+        if self.padding != 0 && self.padding != owed {
+            return Err(not_base64("the padding is wrong"));
+        }
+        let tail = std::mem::take(&mut self.carry);
+        let held_bits = tail
+            .last()
+            .map_or(0, |last| sextet(*last) & trailing_mask(over));
+        self.decode_quads(&tail, out)?;
+        if self.bytes > MAX_PAYLOAD_BYTES {
+            return Err(PayloadRefusal::TooLarge {
+                bytes: self.bytes,
+                exact: true,
+            });
+        }
+        Ok(Decoded {
+            canonical: !self.blanks
+                && !prefix.present
+                && self.alphabet != Alphabet::UrlSafe
+                && self.padding == owed
+                && held_bits == 0,
+            data_url_type: prefix.media_type,
+            bytes: self.bytes,
+        })
+    }
+}
+
+/// A piece never shows how long the rest is, so the estimate is what was read up to the limit.
+fn too_many_characters() -> PayloadRefusal {
+    PayloadRefusal::TooLarge {
+        bytes: MAX_PAYLOAD_CHARACTERS / 4 * 3,
+        exact: false,
+    }
+}
+
+/// Refuses the first character that is in neither alphabet.
+fn check(data: &[u8]) -> Result<(), PayloadRefusal> {
+    let stranger = data
+        .iter()
+        .find(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')));
+    match stranger {
+        None => Ok(()),
+        Some(byte) if byte.is_ascii_graphic() => Err(not_base64(format!(
+            "it holds the character `{}`",
+            char::from(*byte)
+        ))),
+        Some(byte) if byte.is_ascii() => Err(not_base64(format!(
+            "it holds the control character U+{byte:04X}"
+        ))),
+        Some(_) => Err(not_base64("it holds a character that is not ASCII")),
+    }
+}
+
+const fn sextet(byte: u8) -> u8 {
+    match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        _ => 63,
+    }
+}
+
+/// The bits of the last character that stand for no byte.
+const fn trailing_mask(over: u64) -> u8 {
+    match over {
+        2 => 0b1111,
+        3 => 0b11,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;
