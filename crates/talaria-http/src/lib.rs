@@ -1,1 +1,25 @@
 //! HTTP surface of Talaria: routes, authentication, OpenAPI.
+//!
+//! One table names every route with its method, path and who may use it;
+//! the server registers from it and the OpenAPI document is written from it. One function
+//! answers every request: it names the request, checks `Host` and `Origin`, admits the caller,
+//! runs the route, turns a failure into problem details and counts the exchange.
+
+mod auth;
+mod body;
+mod disposition;
+mod exchange;
+mod glob;
+mod openapi;
+mod operation;
+mod origin;
+mod problem;
+mod query;
+mod range;
+mod routes;
+mod server;
+mod state;
+mod wishes;
+
+pub use problem::Problem;
+pub use server::{HttpServer, RunningServer, ServeError, ServeOptions, StopMode};

@@ -1,0 +1,288 @@
+//! Bearer tokens: who is calling and what they may do.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{self, HeaderValue};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use talaria_config::{Scope, TalariaConfig, TokenConfig};
+use talaria_media::ArtifactRecord;
+use talaria_types::{ErrorCode, Failure, TokenName};
+
+use crate::glob;
+use crate::problem::Rejection;
+
+/// Who may use an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody.
+    Open,
+    /// Everybody on loopback or with `open_probes`; elsewhere scope `metrics`.
+    Probe,
+    /// Everybody on loopback; elsewhere scope `metrics`.
+    Metrics,
+    /// Any token; the operation itself looks at what the token may see.
+    AnyToken,
+    /// Scope `call`.
+    Call,
+    /// Scope `admin`.
+    Admin,
+}
+
+/// Knows the tokens.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    tokens: Vec<Arc<KnownToken>>,
+    loopback: bool,
+    open_probes: bool,
+}
+
+/// A token without its secret.
+#[derive(Debug)]
+pub(crate) struct KnownToken {
+    name: TokenName,
+    /// SHA-256 of the secret: all of one length, so comparing tells nothing of it.
+    digest: [u8; 32],
+    scopes: Vec<Scope>,
+    servers: Vec<String>,
+    limit: usize,
+    running: AtomicUsize,
+}
+
+impl Authenticator {
+    /// The tokens of the configuration, for a server at an address.
+    pub(crate) fn new(config: &TalariaConfig, address: SocketAddr) -> Self {
+        let limit = config.limits.pending_per_token.get();
+        Self {
+            tokens: config
+                .tokens
+                .iter()
+                .map(|token| Arc::new(known(token, limit)))
+                .collect(),
+            loopback: address.ip().is_loopback(),
+            open_probes: config.open_probes,
+        }
+    }
+
+    /// Finds out who is calling, and whether they may.
+    pub(crate) fn admit(&self, access: Access, request: &HttpRequest) -> Result<Caller, Rejection> {
+        let needed = match access {
+            Access::Open => return Ok(Caller::anybody()),
+            Access::Probe if self.loopback || self.open_probes => return Ok(Caller::anybody()),
+            Access::Metrics if self.loopback => return Ok(Caller::anybody()),
+            Access::Probe | Access::Metrics => Some(Scope::Metrics),
+            Access::AnyToken => None,
+            Access::Call => Some(Scope::Call),
+            Access::Admin => Some(Scope::Admin),
+        };
+        if self.tokens.is_empty() {
+            return Ok(Caller::anybody());
+        }
+        let caller = Caller {
+            token: Some(self.identify(request)?),
+        };
+        if let Some(scope) = needed {
+            caller.need(scope)?;
+        }
+        Ok(caller)
+    }
+
+    fn identify(&self, request: &HttpRequest) -> Result<Arc<KnownToken>, Rejection> {
+        let mut presented = request.headers().get_all(header::AUTHORIZATION);
+        let Some(value) = presented.next() else {
+            return Err(unauthorized(
+                "this service needs a bearer token: send `Authorization: Bearer …`",
+                "Bearer realm=\"talaria\"",
+            ));
+        };
+        if presented.next().is_some() {
+            return Err(invalid_token(
+                "the request has more than one Authorization header",
+            ));
+        }
+        let Some(secret) = bearer(value) else {
+            return Err(invalid_token(
+                "the Authorization header is not of the form `Bearer …`",
+            ));
+        };
+        let digest: [u8; 32] = Sha256::digest(secret).into();
+        // Looks at every token, so that the time taken does not depend on which one matched.
+        let mut found = None;
+        for token in &self.tokens {
+            if bool::from(token.digest.ct_eq(&digest)) {
+                found = Some(token);
+            }
+        }
+        found
+            .map(Arc::clone)
+            .ok_or_else(|| invalid_token("nobody knows this bearer token"))
+    }
+}
+
+/// Who is calling: a token, or anybody where none is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    token: Option<Arc<KnownToken>>,
+}
+
+impl Caller {
+    /// A caller of whom nothing is known and nothing is asked.
+    pub(crate) const fn anybody() -> Self {
+        Self { token: None }
+    }
+
+    /// The name of the token.
+    pub(crate) fn name(&self) -> Option<TokenName> {
+        self.token.as_ref().map(|token| token.name.clone())
+    }
+
+    /// Whether the token has a scope; anybody has all.
+    pub(crate) fn has(&self, scope: Scope) -> bool {
+        self.token
+            .as_ref()
+            .is_none_or(|token| token.scopes.contains(&scope))
+    }
+
+    /// Refuses a token without a scope.
+    pub(crate) fn need(&self, scope: Scope) -> Result<(), Rejection> {
+        if self.has(scope) {
+            return Ok(());
+        }
+        Err(insufficient(scope))
+    }
+
+    /// Whether the token may use every server there is or will be.
+    pub(crate) fn may_use_all(&self) -> bool {
+        self.token
+            .as_ref()
+            .is_none_or(|token| token.servers.iter().any(|glob| glob == "*"))
+    }
+
+    /// Whether the token may use a server.
+    pub(crate) fn may_use(&self, server: &str) -> bool {
+        self.token
+            .as_ref()
+            .is_none_or(|token| token.servers.iter().any(|glob| glob::matches(glob, server)))
+    }
+
+    /// Refuses a server that is not among the token's. Says nothing of whether it exists.
+    pub(crate) fn need_server(&self, server: &str) -> Result<(), Rejection> {
+        if self.may_use(server) {
+            return Ok(());
+        }
+        let detail = format!("this token may not use a server called `{server}`");
+        Err(Failure::new(ErrorCode::Forbidden, detail).into())
+    }
+
+    /// Refuses an artifact that another token's call made.
+    pub(crate) fn need_artifact(&self, record: &ArtifactRecord) -> Result<(), Rejection> {
+        let Some(token) = &self.token else {
+            return Ok(());
+        };
+        if record.owner.as_ref() == Some(&token.name) {
+            return Ok(());
+        }
+        self.need(Scope::Artifacts)
+    }
+
+    /// Takes one of the places a token has for calls that wait or run.
+    pub(crate) fn take_place(&self) -> Result<Place, Failure> {
+        let Some(token) = &self.token else {
+            return Ok(Place { token: None });
+        };
+        let place = Place {
+            token: Some(Arc::clone(token)),
+        };
+        if token.running.fetch_add(1, Ordering::AcqRel) < token.limit {
+            return Ok(place);
+        }
+        talaria_telemetry::events::queue_refused("token_calls");
+        Err(Failure::new(
+            ErrorCode::Busy,
+            format!(
+                "this token has {} calls waiting or running, which is its limit",
+                token.limit
+            ),
+        )
+        .retry_after(std::time::Duration::from_secs(1)))
+    }
+}
+
+/// A token's place for one call; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    token: Option<Arc<KnownToken>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            token.running.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+fn known(token: &TokenConfig, limit: usize) -> KnownToken {
+    KnownToken {
+        name: TokenName::from(token.name.as_str()),
+        digest: Sha256::digest(token.token.as_bytes()).into(),
+        scopes: token.scopes.clone(),
+        servers: token.servers.clone(),
+        limit,
+        running: AtomicUsize::new(0),
+    }
+}
+
+/// The secret of `Bearer secret`; the scheme's case does not matter.
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, secret) = value.to_str().ok()?.trim().split_once(' ')?;
+    let secret = secret.trim_start();
+    (scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty()).then_some(secret)
+}
+
+fn invalid_token(detail: &str) -> Rejection {
+    unauthorized(detail, "Bearer realm=\"talaria\", error=\"invalid_token\"")
+}
+
+fn unauthorized(detail: &str, challenge: &'static str) -> Rejection {
+    Rejection::from(Failure::new(ErrorCode::Unauthorized, detail)).with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    )
+}
+
+fn insufficient(scope: Scope) -> Rejection {
+    let (word, challenge) = match scope {
+        Scope::Call => (
+            "call",
+            "Bearer error=\"insufficient_scope\", scope=\"call\"",
+        ),
+        Scope::Approve => (
+            "approve",
+            "Bearer error=\"insufficient_scope\", scope=\"approve\"",
+        ),
+        Scope::Artifacts => (
+            "artifacts",
+            "Bearer error=\"insufficient_scope\", scope=\"artifacts\"",
+        ),
+        Scope::Metrics => (
+            "metrics",
+            "Bearer error=\"insufficient_scope\", scope=\"metrics\"",
+        ),
+        Scope::Admin => (
+            "admin",
+            "Bearer error=\"insufficient_scope\", scope=\"admin\"",
+        ),
+    };
+    Rejection::from(Failure::new(
+        ErrorCode::Forbidden,
+        format!("this token lacks the scope `{word}`"),
+    ))
+    .with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    )
+}

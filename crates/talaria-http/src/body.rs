@@ -1,0 +1,205 @@
+//! Reading request bodies: bounded in size, in time and in memory, and only JSON.
+
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::error::PayloadError;
+use actix_web::http::StatusCode;
+use actix_web::http::header;
+use actix_web::web;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use talaria_types::{Deadline, ErrorCode, Failure};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use crate::exchange::Asked;
+use crate::problem::Rejection;
+use crate::query::unknown_key;
+
+/// A body above this size needs one of the few places for large bodies.
+pub(crate) const LARGE_BODY: usize = 4 * 1024 * 1024;
+/// JSON above this size is parsed and rendered off the event loop.
+pub(crate) const LARGE_JSON: usize = 64 * 1024;
+/// The longest pause between two pieces of a body.
+const PIECE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest a whole body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// A whole body. Large ones hold their place until dropped.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+/// A JSON object that names the keys it knows and collects the others.
+pub(crate) trait JsonRequest: DeserializeOwned + Send + 'static {
+    /// Every key.
+    const KEYS: &'static [&'static str];
+
+    /// The first key nobody knows.
+    fn unknown(&self) -> Option<&str>;
+}
+
+/// Reads a body that must be JSON.
+pub(crate) async fn read(asked: &Asked<'_>, payload: web::Payload) -> Result<Body, Rejection> {
+    check_type(asked.request)?;
+    collect(asked, payload).await
+}
+
+/// Reads and parses a body.
+pub(crate) async fn read_json<T: JsonRequest>(
+    asked: &Asked<'_>,
+    payload: web::Payload,
+) -> Result<T, Rejection> {
+    let body = read(asked, payload).await?;
+    if body.bytes.len() <= LARGE_JSON {
+        return parse(&body.bytes);
+    }
+    let deadline = Deadline::after(asked.state.config.talaria.calls.max_call_duration);
+    asked
+        .state
+        .blocking
+        .run(deadline, move || parse(&body.bytes))
+        .await?
+}
+
+/// Refuses a body where none belongs; an empty object is as good as none.
+pub(crate) async fn read_nothing(
+    asked: &Asked<'_>,
+    payload: web::Payload,
+) -> Result<(), Rejection> {
+    let body = collect(asked, payload).await?;
+    let text = body.bytes.trim_ascii();
+    if text.is_empty() || text == b"{}" {
+        return Ok(());
+    }
+    Err(Rejection::invalid("this route takes no body"))
+}
+
+/// Checks that a parsed request has no key that nobody knows.
+pub(crate) fn known_only<T: JsonRequest>(request: T) -> Result<T, Rejection> {
+    if let Some(key) = request.unknown() {
+        return Err(Rejection::invalid(unknown_key("key", key, T::KEYS)));
+    }
+    Ok(request)
+}
+
+fn parse<T: JsonRequest>(bytes: &[u8]) -> Result<T, Rejection> {
+    let request = serde_json::from_slice(bytes).map_err(|error| not_readable(&error))?;
+    known_only(request)
+}
+
+/// The sentence for a body that is not what the route takes; names line and column.
+pub(crate) fn not_readable(error: &serde_json::Error) -> Rejection {
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "does not fit this route",
+        serde_json::error::Category::Eof => "ends too early",
+        serde_json::error::Category::Syntax | serde_json::error::Category::Io => {
+            "is not valid JSON"
+        }
+    };
+    Rejection::invalid(format!("the body {what}: {error}"))
+}
+
+fn check_type(request: &HttpRequest) -> Result<(), Rejection> {
+    let sent = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = sent
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default()
+        .trim();
+    let json = essence.eq_ignore_ascii_case("application/json")
+        || (essence.len() > 5 && essence.to_ascii_lowercase().ends_with("+json"));
+    if !json {
+        return Err(unsupported(
+            "the body must be JSON: send `Content-Type: application/json`",
+        ));
+    }
+    let coded = request.headers().get(header::CONTENT_ENCODING);
+    if coded.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(unsupported(
+            "a compressed body is not accepted; send it as it is",
+        ));
+    }
+    Ok(())
+}
+
+async fn collect(asked: &Asked<'_>, mut payload: web::Payload) -> Result<Body, Rejection> {
+    let limit = asked.state.config.talaria.limits.body_bytes;
+    let announced = announced_length(asked.request);
+    if announced.is_some_and(|length| length > limit) {
+        return Err(too_large(limit));
+    }
+    let expected = announced.unwrap_or(0);
+    let mut place = None;
+    if expected > LARGE_BODY {
+        place = Some(large_place(asked)?);
+    }
+    let ends = Deadline::after(BODY_TIMEOUT);
+    let mut bytes = Vec::with_capacity(expected);
+    loop {
+        let piece = timeout(PIECE_TIMEOUT.min(ends.remaining()), payload.next()).await;
+        let piece = match piece {
+            Ok(Some(piece)) => piece.map_err(|error| interrupted(&error))?,
+            Ok(None) => break,
+            Err(_) => return Err(too_slow()),
+        };
+        if piece.len() > limit - bytes.len() {
+            return Err(too_large(limit));
+        }
+        if place.is_none() && bytes.len() + piece.len() > LARGE_BODY {
+            place = Some(large_place(asked)?);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(Body { bytes, place })
+}
+
+fn announced_length(request: &HttpRequest) -> Option<usize> {
+    request
+        .headers()
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+fn large_place(asked: &Asked<'_>) -> Result<OwnedSemaphorePermit, Rejection> {
+    std::sync::Arc::clone(&asked.state.large_bodies)
+        .try_acquire_owned()
+        .map_err(|_full| {
+            talaria_telemetry::events::queue_refused("large_bodies");
+            let detail = "too many large bodies are being received; try again shortly";
+            Failure::new(ErrorCode::Busy, detail)
+                .retry_after(Duration::from_secs(1))
+                .into()
+        })
+}
+
+fn too_large(limit: usize) -> Rejection {
+    let detail =
+        format!("the body is larger than {limit} bytes, the value of `talaria.limits.body_bytes`");
+    Failure::new(ErrorCode::BodyTooLarge, detail).into()
+}
+
+fn too_slow() -> Rejection {
+    Rejection::invalid("the body arrived too slowly").with_status(StatusCode::REQUEST_TIMEOUT)
+}
+
+fn unsupported(detail: &str) -> Rejection {
+    Rejection::invalid(detail).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}
+
+fn interrupted(error: &PayloadError) -> Rejection {
+    Failure::new(
+        ErrorCode::InvalidRequest,
+        "the body could not be received whole",
+    )
+    .caused_by(std::io::Error::other(error.to_string()))
+    .into()
+}

@@ -1,0 +1,332 @@
+//! The OpenAPI 3.1 document, written from the table of operations and the real types.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use talaria_actors::ServerStatus;
+use talaria_content::Delivery;
+
+use crate::auth::Access;
+use crate::operation::Operation;
+use crate::problem::{PROBLEM_JSON, Problem};
+use crate::routes::{
+    ArtifactMeta, CallRequest, DeliverRequest, Liveness, Readiness, ServerList, ServerTest,
+    ToolList,
+};
+
+/// The whole document.
+pub(crate) fn document() -> Value {
+    let mut schemas = SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = "/components/schemas".into())
+        .into_generator();
+    let mut paths = Map::new();
+    for operation in Operation::ALL {
+        let path = paths.entry(operation.path()).or_insert_with(|| json!({}));
+        let method = operation.method().as_str().to_ascii_lowercase();
+        if let Value::Object(methods) = path {
+            methods.insert(method, describe(*operation, &mut schemas));
+            if *operation == Operation::ReadArtifact {
+                methods.insert("head".to_owned(), head_of_artifact(&mut schemas));
+            }
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Talaria",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "The delivery runtime between MCP servers and models.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": [
+            { "name": "tools", "description": "Calling tools and delivering results" },
+            { "name": "servers", "description": "The MCP servers and their life cycle" },
+            { "name": "artifacts", "description": "The media store" },
+            { "name": "service", "description": "Probes, metrics and this document" },
+        ],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas.take_definitions(true),
+        },
+    })
+}
+
+/// What the document says of an operation besides method and path.
+struct Description {
+    id: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+    parameters: Vec<Value>,
+    body: Option<Value>,
+    answers: Map<String, Value>,
+}
+
+fn describe(operation: Operation, schemas: &mut SchemaGenerator) -> Value {
+    let described = description(operation, schemas);
+    let mut answers = described.answers;
+    answers.insert("default".to_owned(), problem(schemas));
+    let mut entry = json!({
+        "operationId": described.id,
+        "tags": [described.tag],
+        "summary": described.summary,
+        "security": security(operation.access()),
+        "responses": answers,
+    });
+    if let Value::Object(entry) = &mut entry {
+        if !described.parameters.is_empty() {
+            entry.insert("parameters".to_owned(), Value::Array(described.parameters));
+        }
+        if let Some(schema) = described.body {
+            let content = json!({ "application/json": { "schema": schema } });
+            entry.insert(
+                "requestBody".to_owned(),
+                json!({ "required": true, "content": content }),
+            );
+        }
+    }
+    entry
+}
+
+fn description(operation: Operation, schemas: &mut SchemaGenerator) -> Description {
+    match operation {
+        Operation::CallTool => Description {
+            body: Some(reference::<CallRequest>(schemas)),
+            answers: delivery(schemas),
+            ..named("callTool", "tools", "Calls a tool and delivers its result")
+        },
+        Operation::DeliverResult => Description {
+            body: Some(reference::<DeliverRequest>(schemas)),
+            answers: delivery(schemas),
+            ..named(
+                "deliverResult",
+                "tools",
+                "Delivers a result the caller got itself",
+            )
+        },
+        Operation::ListTools => Description {
+            parameters: vec![
+                in_query(
+                    "format",
+                    &json!({ "type": "string", "enum": ["mcp"], "default": "mcp" }),
+                ),
+                in_query("server", &json!({ "type": "string" })),
+            ],
+            answers: answer::<ToolList>(schemas, "The tools the caller may use"),
+            ..named("listTools", "tools", "Lists tools")
+        },
+        Operation::ListServers => Description {
+            answers: answer::<ServerList>(schemas, "The servers the caller may use"),
+            ..named("listServers", "servers", "Lists the servers")
+        },
+        Operation::GetServer => Description {
+            parameters: vec![in_path("name")],
+            answers: status(schemas),
+            ..named("getServer", "servers", "Tells what is known of a server")
+        },
+        Operation::TestServer => Description {
+            parameters: vec![in_path("name")],
+            answers: answer::<ServerTest>(schemas, "What the test found"),
+            ..named(
+                "testServer",
+                "servers",
+                "Connects if need be and lists the tools",
+            )
+        },
+        Operation::ReconnectServer => Description {
+            parameters: vec![in_path("name")],
+            answers: status(schemas),
+            ..named(
+                "reconnectServer",
+                "servers",
+                "Ends the session and starts a new one",
+            )
+        },
+        Operation::EnableServer => Description {
+            parameters: vec![in_path("name")],
+            answers: status(schemas),
+            ..named("enableServer", "servers", "Starts a disabled server")
+        },
+        Operation::DisableServer => Description {
+            parameters: vec![in_path("name")],
+            answers: status(schemas),
+            ..named(
+                "disableServer",
+                "servers",
+                "Stops a server until it is enabled again",
+            )
+        },
+        Operation::ReadArtifact => Description {
+            parameters: artifact_parameters(),
+            answers: file(),
+            ..named(
+                "readArtifact",
+                "artifacts",
+                "Sends a file, or a range of it",
+            )
+        },
+        Operation::DescribeArtifact => Description {
+            parameters: vec![in_path("id")],
+            answers: answer::<ArtifactMeta>(schemas, "What is known of the file"),
+            ..named(
+                "describeArtifact",
+                "artifacts",
+                "Tells what is known of a file",
+            )
+        },
+        Operation::DeleteArtifact => Description {
+            parameters: vec![in_path("id")],
+            answers: one("204", json!({ "description": "The file is gone" })),
+            ..named("deleteArtifact", "artifacts", "Removes a file")
+        },
+        Operation::Liveness => Description {
+            answers: answer::<Liveness>(schemas, "The process answers"),
+            ..named("liveness", "service", "Liveness")
+        },
+        Operation::Readiness => Description {
+            answers: answer::<Readiness>(schemas, "Calls are taken"),
+            ..named("readiness", "service", "Readiness; 503 while draining")
+        },
+        Operation::Metrics => Description {
+            answers: one("200", text("The metrics in Prometheus' text format")),
+            ..named("metrics", "service", "Metrics")
+        },
+        Operation::OpenApi => Description {
+            answers: one(
+                "200",
+                json!({
+                    "description": "OpenAPI 3.1",
+                    "content": { "application/json": { "schema": { "type": "object" } } },
+                }),
+            ),
+            ..named("openapi", "service", "This document")
+        },
+    }
+}
+
+fn named(id: &'static str, tag: &'static str, summary: &'static str) -> Description {
+    Description {
+        id,
+        tag,
+        summary,
+        parameters: Vec::new(),
+        body: None,
+        answers: Map::new(),
+    }
+}
+
+/// `HEAD` differs from `GET` in its name only; elsewhere it goes without saying.
+fn head_of_artifact(schemas: &mut SchemaGenerator) -> Value {
+    json!({
+        "operationId": "headArtifact",
+        "tags": ["artifacts"],
+        "summary": "Tells size, type and entity tag of a file",
+        "security": security(Operation::ReadArtifact.access()),
+        "parameters": [in_path("id")],
+        "responses": {
+            "200": { "description": "The headers of the file" },
+            "default": problem(schemas),
+        },
+    })
+}
+
+fn security(access: Access) -> Value {
+    match access {
+        Access::Open => json!([]),
+        // Whether a token is needed depends on the configuration and the address.
+        Access::Probe | Access::Metrics | Access::AnyToken | Access::Call | Access::Admin => {
+            json!([{}, { "token": [] }])
+        }
+    }
+}
+
+fn reference<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Value {
+    schemas.subschema_for::<T>().to_value()
+}
+
+fn one(status: &str, answer: Value) -> Map<String, Value> {
+    Map::from_iter([(status.to_owned(), answer)])
+}
+
+fn answer<T: JsonSchema>(schemas: &mut SchemaGenerator, what: &str) -> Map<String, Value> {
+    let schema = reference::<T>(schemas);
+    one(
+        "200",
+        json!({ "description": what, "content": { "application/json": { "schema": schema } } }),
+    )
+}
+
+fn status(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    answer::<ServerStatus>(schemas, "What is known of the server now")
+}
+
+/// A delivery: as it is, in Hermes' shape, or only its text.
+fn delivery(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    let schema = reference::<Delivery>(schemas);
+    let either = json!({
+        "anyOf": [schema, { "type": "object", "description": "Format `hermes`" }],
+    });
+    one(
+        "200",
+        json!({
+            "description": "The delivery; a tool's own error is one too, with `is_error`",
+            "content": {
+                "application/json": { "schema": either },
+                "text/plain": { "schema": { "type": "string", "description": "Format `text`" } },
+            },
+        }),
+    )
+}
+
+fn text(what: &str) -> Value {
+    json!({ "description": what, "content": { "text/plain": { "schema": { "type": "string" } } } })
+}
+
+fn file() -> Map<String, Value> {
+    let content = json!({ "*/*": { "schema": { "type": "string", "format": "binary" } } });
+    Map::from_iter([
+        (
+            "200".to_owned(),
+            json!({ "description": "The file", "content": content }),
+        ),
+        (
+            "206".to_owned(),
+            json!({ "description": "The range", "content": content }),
+        ),
+        (
+            "304".to_owned(),
+            json!({ "description": "The caller has it already" }),
+        ),
+        (
+            "416".to_owned(),
+            json!({ "description": "The range lies outside the file" }),
+        ),
+    ])
+}
+
+fn artifact_parameters() -> Vec<Value> {
+    let header = |name: &str| json!({ "name": name, "in": "header", "required": false, "schema": { "type": "string" } });
+    vec![
+        in_path("id"),
+        header("Range"),
+        header("If-Range"),
+        header("If-None-Match"),
+    ]
+}
+
+fn in_path(name: &str) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+}
+
+fn in_query(name: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "required": false, "schema": schema })
+}
+
+fn problem(schemas: &mut SchemaGenerator) -> Value {
+    let schema = reference::<Problem>(schemas);
+    json!({
+        "description": "Why the request was not answered with what it asked for",
+        "content": { PROBLEM_JSON: { "schema": schema } },
+    })
+}

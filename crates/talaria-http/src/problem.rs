@@ -1,0 +1,184 @@
+//! Failures as RFC 9457 problem details (design decision 24).
+
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use talaria_types::{ErrorClass, ErrorCode, Failure};
+
+/// Media type of problem details.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+/// What callers learn of a defect; the log has the rest under the request id.
+const INTERNAL_DETAIL: &str = "something broke inside talaria; its log has the request id";
+
+/// Why a request was not answered with what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// A URN made from `code`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The code in words.
+    pub title: String,
+    /// The HTTP status again.
+    pub status: u16,
+    /// Permanent code.
+    pub code: ErrorCode,
+    /// What went wrong with this request.
+    pub detail: String,
+    /// Whether the same request may be sent again without risk of running a tool twice.
+    pub retryable: bool,
+    /// When a retry makes sense.
+    pub retry_after_ms: Option<u64>,
+    /// Whether the tool may have run although no result came back.
+    pub outcome_uncertain: bool,
+    /// The MCP server concerned.
+    pub server: Option<String>,
+    /// A line an agent may show its model.
+    pub model_text: String,
+    /// The request, as the `x-request-id` header names it.
+    pub request_id: String,
+}
+
+impl Problem {
+    /// Tells a failure to the caller. Internals stay behind.
+    pub(crate) fn new(failure: &Failure, status: StatusCode, request_id: &str) -> Self {
+        let code = failure.code();
+        let words = failure
+            .server_words()
+            .map(cleaned_words)
+            .filter(|words| !words.is_empty());
+        let detail = public_detail(failure);
+        Self {
+            kind: format!("urn:talaria:error:{code}"),
+            title: title(code),
+            status: status.as_u16(),
+            code,
+            model_text: model_text(failure, &detail, words.as_deref()),
+            detail: match words {
+                Some(words) => format!("{detail}; it said: {words}"),
+                None => detail,
+            },
+            retryable: failure.retryable(),
+            retry_after_ms: failure.retry_hint().map(milliseconds),
+            outcome_uncertain: failure.is_outcome_uncertain(),
+            server: failure.server().map(ToString::to_string),
+            request_id: request_id.to_owned(),
+        }
+    }
+}
+
+/// A failure on its way out, with what only HTTP needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Rejection {
+    failure: Box<Failure>,
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Rejection {
+    /// Refuses a request because of how it is written.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Failure::new(ErrorCode::InvalidRequest, detail).into()
+    }
+
+    /// Answers with a more precise status than the class of the code has.
+    pub(crate) const fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Adds a header.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    /// The response.
+    pub(crate) fn respond(&self, request_id: &str) -> HttpResponse {
+        let problem = Problem::new(&self.failure, self.status, request_id);
+        let mut response = HttpResponse::build(self.status);
+        response.insert_header((header::CONTENT_TYPE, PROBLEM_JSON));
+        for header in &self.headers {
+            response.insert_header(header.clone());
+        }
+        if let Some(wait) = self.failure.retry_hint() {
+            response.insert_header((header::RETRY_AFTER, whole_seconds(wait)));
+        }
+        match serde_json::to_string(&problem) {
+            Ok(body) => response.body(body),
+            Err(_) => response.finish(),
+        }
+    }
+}
+
+impl From<Failure> for Rejection {
+    fn from(failure: Failure) -> Self {
+        let status = StatusCode::from_u16(failure.code().class().status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self {
+            failure: Box::new(failure),
+            status,
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// The code in words: `server_busy` is "Server busy".
+fn title(code: ErrorCode) -> String {
+    let words = code.as_str().replace('_', " ");
+    let mut characters = words.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
+}
+
+fn public_detail(failure: &Failure) -> String {
+    if failure.code().class() == ErrorClass::Internal {
+        return INTERNAL_DETAIL.to_owned();
+    }
+    failure.detail().trim_end_matches('.').to_owned()
+}
+
+fn model_text(failure: &Failure, detail: &str, words: Option<&str>) -> String {
+    let mut text = format!("The call failed: {detail}.");
+    if let Some(words) = words {
+        text.push_str(&format!(" The server said: {words}"));
+        if !words.ends_with(['.', '!', '?']) {
+            text.push('.');
+        }
+    }
+    if failure.is_outcome_uncertain() {
+        text.push_str(" It may have been carried out all the same; check before repeating it.");
+    } else if failure.retryable() {
+        text.push_str(" Trying again later may work.");
+    }
+    text
+}
+
+/// A server's own words on one line, without secrets or hidden characters, and capped.
+fn cleaned_words(words: &str) -> String {
+    words
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(1000)
+        .collect()
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// `Retry-After` knows only whole seconds; rounds up so that nobody comes early.
+fn whole_seconds(duration: Duration) -> String {
+    duration.as_millis().div_ceil(1000).to_string()
+}

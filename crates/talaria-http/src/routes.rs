@@ -1,0 +1,112 @@
+//! The routes: one function per operation.
+
+mod artifacts;
+mod results;
+mod servers;
+mod service;
+mod tools;
+
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use talaria_actors::DeliverOptions;
+use talaria_content::render;
+use talaria_types::{Deadline, ErrorCode, Failure, RawResult};
+
+pub(crate) use artifacts::ArtifactMeta;
+pub(crate) use results::DeliverRequest;
+pub(crate) use servers::{ServerList, ServerTest};
+pub(crate) use service::{Liveness, Readiness};
+pub(crate) use tools::{CallRequest, ToolList};
+
+use crate::body::LARGE_JSON;
+use crate::exchange::Asked;
+use crate::operation::Operation;
+use crate::problem::Rejection;
+use crate::wishes::Granted;
+
+/// Runs an operation for an admitted caller.
+pub(crate) async fn run(
+    operation: Operation,
+    asked: &Asked<'_>,
+    payload: web::Payload,
+) -> Result<HttpResponse, Rejection> {
+    match operation {
+        Operation::CallTool => tools::call(asked, payload).await,
+        Operation::ListTools => tools::list(asked).await,
+        Operation::DeliverResult => results::deliver(asked, payload).await,
+        Operation::ListServers => servers::list(asked).await,
+        Operation::GetServer => servers::get(asked).await,
+        Operation::TestServer => servers::test(asked, payload).await,
+        Operation::ReconnectServer => servers::reconnect(asked, payload).await,
+        Operation::EnableServer => servers::enable(asked, payload).await,
+        Operation::DisableServer => servers::disable(asked, payload).await,
+        Operation::ReadArtifact => artifacts::read(asked).await,
+        Operation::DescribeArtifact => artifacts::describe(asked).await,
+        Operation::DeleteArtifact => artifacts::delete(asked).await,
+        Operation::Liveness => service::liveness(),
+        Operation::Readiness => service::readiness(asked).await,
+        Operation::Metrics => service::metrics(asked).await,
+        Operation::OpenApi => service::openapi(asked),
+    }
+}
+
+/// Delivers a raw result and renders it.
+async fn deliver(
+    asked: &Asked<'_>,
+    granted: &Granted,
+    raw: RawResult,
+    options: DeliverOptions,
+) -> Result<HttpResponse, Rejection> {
+    let large = raw.wire_bytes > LARGE_JSON as u64;
+    let format = options.format;
+    let mut delivery = asked
+        .state
+        .delivery
+        .deliver(&granted.context, raw, options)
+        .await?;
+    delivery.elapsed_ms = asked.exchange.elapsed_ms();
+    let rendered = if large {
+        let deadline = granted.context.deadline;
+        asked
+            .state
+            .blocking
+            .run(deadline, move || render(&delivery, format))
+            .await?
+    } else {
+        render(&delivery, format)
+    };
+    let mut response = HttpResponse::Ok();
+    response.insert_header((header::CONTENT_TYPE, rendered.content_type));
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(response.body(rendered.body))
+}
+
+/// A small JSON answer.
+fn json<T: Serialize>(value: &T) -> Result<HttpResponse, Rejection> {
+    let body = serde_json::to_vec(value)
+        .map_err(|error| Failure::new(ErrorCode::Internal, "writing an answer").caused_by(error))?;
+    let mut response = HttpResponse::Ok();
+    response.insert_header((
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    ));
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(response.body(body))
+}
+
+/// A path parameter, with its escapes decoded.
+fn parameter(asked: &Asked<'_>) -> Result<String, Rejection> {
+    asked
+        .request
+        .match_info()
+        .load::<String>()
+        .map_err(|_not_text| {
+            Rejection::invalid("the path is not UTF-8 once its escapes are decoded")
+        })
+}
+
+/// The deadline of a question to the supervisor that costs it no work.
+fn soon() -> Deadline {
+    Deadline::after(std::time::Duration::from_secs(5))
+}

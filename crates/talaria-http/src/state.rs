@@ -1,0 +1,79 @@
+//! What every worker shares.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::web::Bytes;
+use talaria_actors::{DeliveryService, SupervisorHandle};
+use talaria_config::Config;
+use talaria_media::MediaStore;
+use talaria_telemetry::MetricsHandle;
+use talaria_types::runtime::BlockingPool;
+use talaria_types::{ErrorCode, Failure};
+use tokio::sync::Semaphore;
+
+use crate::auth::Authenticator;
+use crate::openapi;
+use crate::origin::HostPolicy;
+use crate::server::ServeOptions;
+
+/// Bodies above [`crate::body::LARGE_BODY`] that may be in memory at a time.
+const LARGE_BODIES: usize = 8;
+
+/// The parts a route may use.
+#[derive(Debug)]
+pub(crate) struct AppState {
+    pub(crate) config: Arc<Config>,
+    pub(crate) supervisor: SupervisorHandle,
+    pub(crate) delivery: DeliveryService,
+    pub(crate) store: MediaStore,
+    pub(crate) blocking: BlockingPool,
+    pub(crate) metrics: MetricsHandle,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) hosts: HostPolicy,
+    pub(crate) openapi: Bytes,
+    pub(crate) large_bodies: Arc<Semaphore>,
+    draining: AtomicBool,
+}
+
+impl AppState {
+    /// The state of a server at an address, and the socket it will use.
+    pub(crate) fn new(options: ServeOptions, address: SocketAddr) -> (TcpListener, Self) {
+        let talaria = &options.config.talaria;
+        let state = Self {
+            authenticator: Authenticator::new(talaria, address),
+            hosts: HostPolicy::new(talaria, address),
+            openapi: Bytes::from(openapi::document().to_string()),
+            config: options.config,
+            supervisor: options.supervisor,
+            delivery: options.delivery,
+            store: options.store,
+            blocking: options.blocking,
+            metrics: options.metrics,
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
+            draining: AtomicBool::new(false),
+        };
+        (options.listener, state)
+    }
+
+    pub(crate) fn start_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Refuses new work once draining has begun.
+    pub(crate) fn accept_work(&self) -> Result<(), Failure> {
+        if self.is_draining() {
+            return Err(Failure::new(
+                ErrorCode::ShuttingDown,
+                "this replica is shutting down and takes no new calls; send the call to another \
+                 or try again shortly",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! What a caller may wish for a delivery, the same in every route that makes one.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use talaria_config::Scope;
+use talaria_content::Format;
+use talaria_types::{CallContext, Route, SessionKey};
+
+use crate::exchange::Asked;
+use crate::problem::Rejection;
+
+/// Longest `session` and `call_id`.
+const MAX_KEY_BYTES: usize = 256;
+/// The formats of design §5 that this version does not make yet.
+const LATER_FORMATS: &[&str] = &[
+    "anthropic",
+    "openai-responses",
+    "openai-chat",
+    "gemini",
+    "mcp",
+];
+
+/// How the delivery should look and how long it may take.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Wishes {
+    /// The live model route of the agent.
+    #[serde(default)]
+    pub(crate) route: Option<Route>,
+    /// `talaria` (default), `hermes` or `text`.
+    #[serde(default)]
+    pub(crate) format: Option<String>,
+    /// The provider's tool-use id, echoed into the provider's format.
+    #[serde(default)]
+    pub(crate) call_id: Option<String>,
+    /// What the caller calls its conversation.
+    #[serde(default)]
+    pub(crate) session: Option<String>,
+    /// Hard limit of the whole request in milliseconds.
+    #[serde(default)]
+    pub(crate) timeout_ms: Option<NonZeroU64>,
+    /// Whether images the model cannot see are described: `auto`, `true` or `false`.
+    #[serde(default)]
+    pub(crate) describe_images: Option<Choice>,
+    /// `auto`, `native` or `text`, in place of the configured mode.
+    #[serde(default)]
+    pub(crate) image_input_mode: Option<ImageMode>,
+    /// Whether tall or large images are cut into tiles: `auto`, `true` or `false`.
+    #[serde(default)]
+    pub(crate) tiles: Option<Choice>,
+    /// Approves a tool that writes, on a server that is not trusted. Needs scope `approve`.
+    #[serde(default)]
+    pub(crate) approve: Option<bool>,
+}
+
+/// `auto`, or a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Choice {
+    /// Yes or no.
+    Decided(bool),
+    /// In words.
+    Word(ChoiceWord),
+}
+
+/// The words for a [`Choice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ChoiceWord {
+    /// As the service sees fit.
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+impl Choice {
+    const fn demands(self) -> bool {
+        match self {
+            Self::Decided(wanted) => wanted,
+            Self::Word(ChoiceWord::On) => true,
+            Self::Word(ChoiceWord::Auto | ChoiceWord::Off) => false,
+        }
+    }
+}
+
+/// The words of `image_input_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ImageMode {
+    /// Pixels where the model is known to see.
+    Auto,
+    /// Pixels wherever the route takes them.
+    Native,
+    /// Never pixels.
+    Text,
+}
+
+impl Wishes {
+    /// Refuses what cannot be granted, before anything runs, and prepares the rest.
+    pub(crate) fn grant(self, asked: &Asked<'_>) -> Result<Granted, Rejection> {
+        let format = self
+            .format
+            .as_deref()
+            .map_or(Ok(Format::default()), format)?;
+        for (key, value) in [("session", &self.session), ("call_id", &self.call_id)] {
+            if value
+                .as_ref()
+                .is_some_and(|value| value.is_empty() || value.len() > MAX_KEY_BYTES)
+            {
+                let detail = format!("`{key}` must have 1 to {MAX_KEY_BYTES} bytes");
+                return Err(Rejection::invalid(detail));
+            }
+        }
+        if self.describe_images.is_some_and(Choice::demands) {
+            return Err(Rejection::invalid(
+                "`describe_images: true` cannot be met: no vision chain is configured; \
+                 leave it out or say `auto`",
+            ));
+        }
+        if self.tiles.is_some_and(Choice::demands) {
+            return Err(Rejection::invalid(
+                "`tiles: true` cannot be met: this version attaches no images; \
+                 leave it out or say `auto`",
+            ));
+        }
+        // Checked although no image is attached yet, so that a wrong word never goes unnoticed.
+        let _ = self.image_input_mode;
+        if self.approve == Some(true) {
+            asked.caller.need(Scope::Approve)?;
+        }
+        let most = asked.state.config.talaria.calls.max_call_duration;
+        let budget = self.timeout_ms.map_or(most, |timeout| {
+            Duration::from_millis(timeout.get()).min(most)
+        });
+        let session = self.session.map(SessionKey::from);
+        let context = asked
+            .exchange
+            .call_context(asked.caller, self.route, session, budget);
+        Ok(Granted { format, context })
+    }
+}
+
+/// Wishes that can be met.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    pub(crate) format: Format,
+    pub(crate) context: CallContext,
+}
+
+fn format(word: &str) -> Result<Format, Rejection> {
+    const MADE: [Format; 3] = [Format::Talaria, Format::Hermes, Format::Text];
+    if let Some(format) = MADE.into_iter().find(|format| format.as_str() == word) {
+        return Ok(format);
+    }
+    let made = MADE.map(Format::as_str).join(", ");
+    let detail = if LATER_FORMATS.contains(&word) {
+        format!("format `{word}` is not available in this version; available are {made}")
+    } else {
+        crate::query::unknown_key("format", word, &MADE.map(Format::as_str))
+    };
+    Err(Rejection::invalid(detail))
+}
