@@ -1,136 +1,84 @@
 //! The media store: names, atomic writes, quota, expiry, an index that survives restart.
 //!
 //! Every method may block on the disk; callers run them on a blocking pool.
+//! Nothing here knows HTTP or MCP; the wire layer writes through [`talaria_types::PayloadSink`],
+//! deliveries are saved with [`MediaStore::save`], and `GET /v1/artifacts/{id}` reads with
+//! [`MediaStore::read`].
+//!
+//! # Layout
+//!
+//! The root is `<home>/cache`; it is made when missing, and made again when it was removed.
+//!
+//! | Path below the root | What it is |
+//! |---|---|
+//! | `images/img_<12 hex>.png` | pictures |
+//! | `audio/audio_<12 hex>.wav` | sound |
+//! | `documents/doc_<12 hex>_<name>` | everything else |
+//! | `spillover/text_<12 hex>.txt` | long text moved out of a result |
+//! | `staging/stage_<ULID>` | files being written |
+//! | `index.jsonl` | what is stored: one JSON object per line |
+//! | `index.lock` | held (`flock`) by the store that compacts the index |
+//!
+//! Any kind carries `_<name>` when the server named the file, and only the extension when not.
+//! A name is at most 200 bytes; with its prefix it stays under 255.
+//! Two files never share a name, and equal contents are stored twice.
+//! Other files in these folders are not counted, not removed and not served.
+//!
+//! # Permissions
+//!
+//! Files are made with mode 0600 and folders with mode 0700, so an agent on the same machine
+//! that opens a path must run as the same user, or fetch the artifact's URL instead.
+//! All folders must be on one file system.
+//! Every access below the root is relative to an open directory and follows no symbolic link:
+//! a folder, a file or the index replaced by a link is refused, whatever it points to.
+//! The root itself and what lies above it may be links; paths are reported canonical.
+//!
+//! # Writing
+//!
+//! A file is written whole in `staging` (flushed to the disk when `media.fsync` is set), gets
+//! its name by a rename, and then its line in the index; only then is it reported.
+//! A disk that is full, read-only or missing costs that file, with code `media_unavailable` and
+//! the reason in words; nothing is left behind and the next save tries afresh.
+//!
+//! # Quota and expiry
+//!
+//! * A file older than `media.ttl` is removed by the next sweep, however often it is read.
+//! * Over `media.max_bytes`, or over a million files, the least recently used go first; reading
+//!   an artifact counts as use, and the time of use is kept as the file's modification time.
+//! * A save that finds no room makes some the same way. When it cannot, it removes nothing and
+//!   fails with `media_unavailable`, the quota named in the detail.
+//! * A file younger than `media.grace`, or open for reading, is never removed, except by
+//!   `DELETE /v1/artifacts/{id}`, which removes at once; whoever reads it then reads on.
+//! * Hence the quota must hold what is stored within one grace time.
+//!
+//! # Recovery
+//!
+//! The index is read at start and compared with the folders there and at each sweep.
+//! A torn or foreign line is skipped, and a line whose file is gone is dropped.
+//! A file without a line (a crash between its name and its line), or one of another size than
+//! its line says (a power failure without `fsync`), is not served; it counts against the quota
+//! and expires by its modification time.
+//! Staging files older than the grace time are removed.
+//! The index is compacted at start, and later when most of it is dead.
+//! Losing `index.jsonl` loses the ids of what is stored, not the files before they expire.
+//! A root may be moved or restored elsewhere while nothing runs on it.
+//!
+//! # Several processes on one root
+//!
+//! A second process (a `talaria` command beside the service) may open the same root: it reads
+//! and saves like the first, and each sees what the other stored.
+//! Only the process that holds `index.lock` compacts the index.
+//! Both keep the quota; a file that one of them reads may be removed by the other, and the
+//! reader reads on.
 
-use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+mod catalogue;
+mod directory;
+mod error;
+mod file_name;
+mod index;
+mod root;
+mod staging;
+mod store;
 
-use talaria_content::{Artifact, FileRequest};
-use talaria_types::{ArtifactId, ErrorCode, PayloadError, PayloadSink, PayloadWriter, TokenName};
-
-/// How a store is set up.
-#[derive(Clone, Debug)]
-pub struct MediaOptions {
-    /// `<home>/cache`; made when missing.
-    pub root: PathBuf,
-    /// Quota.
-    pub max_bytes: u64,
-    /// Age at which a file expires.
-    pub ttl: Duration,
-    /// A file younger than this is never removed.
-    pub grace: Duration,
-    /// Whether files are flushed before they are named.
-    pub fsync: bool,
-    /// Base of artifact URLs, for example `http://127.0.0.1:8700`.
-    pub base_url: Option<String>,
-}
-
-/// A handle to the store; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct MediaStore {
-    _inner: Arc<()>,
-}
-
-/// Why the store could not do something.
-#[derive(Debug, thiserror::Error)]
-#[error("{detail}")]
-pub struct StoreError {
-    /// `media_unavailable`, `unknown_artifact` …
-    pub code: ErrorCode,
-    /// A sentence for the caller; names no path outside the store.
-    pub detail: String,
-    /// The cause.
-    #[source]
-    pub source: Option<std::io::Error>,
-}
-
-/// An artifact and what only the store knows of it.
-#[derive(Clone, Debug)]
-pub struct ArtifactRecord {
-    /// What the agent was told.
-    pub artifact: Artifact,
-    /// Whose call made it.
-    pub owner: Option<TokenName>,
-    /// When.
-    pub created: SystemTime,
-}
-
-/// An artifact open for reading; the file is not removed while this lives.
-#[derive(Debug)]
-pub struct OpenArtifact {
-    /// The file.
-    pub file: File,
-    /// What it is.
-    pub record: ArtifactRecord,
-}
-
-/// What a sweep did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SweepReport {
-    /// Files removed because of age.
-    pub expired: usize,
-    /// Files removed to keep the quota.
-    pub evicted: usize,
-    /// Bytes freed.
-    pub bytes: u64,
-}
-
-impl MediaStore {
-    /// Opens the store and reads its index. A root that cannot be made or written is not fatal:
-    /// each save then fails with a clear error.
-    #[must_use]
-    pub fn open(options: MediaOptions) -> Self {
-        let _ = options;
-        todo!()
-    }
-
-    /// Stores a file: never outside the root, complete before it is named.
-    ///
-    /// # Errors
-    /// The disk refuses; nothing remains.
-    pub fn save(&self, request: FileRequest, owner: Option<&TokenName>) -> Result<Artifact, StoreError> {
-        let _ = (request, owner);
-        todo!()
-    }
-
-    /// Looks an artifact up.
-    ///
-    /// # Errors
-    /// `unknown_artifact`.
-    pub fn find(&self, id: &ArtifactId) -> Result<ArtifactRecord, StoreError> {
-        let _ = id;
-        todo!()
-    }
-
-    /// Opens an artifact for reading and keeps it from being removed meanwhile.
-    ///
-    /// # Errors
-    /// `unknown_artifact`, or the file cannot be read.
-    pub fn read(&self, id: &ArtifactId) -> Result<OpenArtifact, StoreError> {
-        let _ = id;
-        todo!()
-    }
-
-    /// Removes an artifact at the caller's wish.
-    ///
-    /// # Errors
-    /// `unknown_artifact`, or the file cannot be removed.
-    pub fn delete(&self, id: &ArtifactId) -> Result<(), StoreError> {
-        let _ = id;
-        todo!()
-    }
-
-    /// Removes what is expired or over the quota, oldest first.
-    pub fn sweep(&self, now: SystemTime) -> SweepReport {
-        let _ = now;
-        todo!()
-    }
-}
-
-impl PayloadSink for MediaStore {
-    fn begin(&self) -> Result<Box<dyn PayloadWriter>, PayloadError> {
-        todo!()
-    }
-}
+pub use error::StoreError;
+pub use store::{ArtifactRecord, MediaOptions, MediaStore, OpenArtifact, SweepReport};
