@@ -37,7 +37,7 @@ doc:
 # Dependency policy and unused dependencies.
 deny:
     .ci/tools
-    {{ tools }}/bin/cargo-deny --all-features check --config .cargo/deny.toml licenses bans sources
+    {{ tools }}/bin/cargo-deny --all-features --config .cargo/deny.toml check licenses bans sources
     {{ tools }}/bin/cargo-machete crates tests benches
 
 # Rewrite the tables in docs/ that tests compare with the code.

@@ -22,20 +22,16 @@ const CASES: usize = 800;
 async fn format_hermes_differs_from_the_reference_only_by_rule() {
     let cases = generate::cases(CASES);
     let reference = reference::render_all(&cases);
-    let service = Service::start_empty().await;
-    let cache = service.home().join("cache");
+    let service = Service::builder(talaria_testkit::programs!()).unwrap().start().await.unwrap();
+    let cache = service.cache();
 
     let mut rules: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut equal = 0_usize;
     let mut failures = Vec::new();
     for (case, reference) in cases.iter().zip(&reference) {
         let before = reference::files(&cache);
-        let answer = service
-            .deliver(&serde_json::json!({
-                "server": generate::SERVER, "result": case.result, "format": "hermes",
-            }))
-            .await;
-        let ours = reference::with_digests(&answer, &cache, &before);
+        let answer = service.deliver(case.result.clone(), "hermes").await.unwrap();
+        let ours = reference::with_digests(&answer.text().unwrap(), &cache, &before);
         match compare::compare(case, reference, &ours) {
             Ok(met) if met.is_empty() => equal += 1,
             Ok(met) => {
@@ -49,8 +45,6 @@ async fn format_hermes_differs_from_the_reference_only_by_rule() {
             )),
         }
     }
-    service.stop().await;
-
     println!("{} results, {equal} equal", cases.len());
     println!("{} of them refused by the SDK's own types", reference.iter().filter(|r| !r.typed).count());
     for (rule, count) in &rules {

@@ -7,9 +7,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// The server name both sides are told.
-pub(crate) const SERVER: &str = "peer";
-
 /// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
