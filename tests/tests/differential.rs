@@ -22,7 +22,11 @@ const CASES: usize = 800;
 async fn format_hermes_differs_from_the_reference_only_by_rule() {
     let cases = generate::cases(CASES);
     let reference = reference::render_all(&cases);
-    let service = Service::builder(talaria_testkit::programs!()).unwrap().start().await.unwrap();
+    let service = Service::builder(talaria_testkit::programs!())
+        .unwrap()
+        .start()
+        .await
+        .unwrap();
     let cache = service.cache();
 
     let mut rules: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -30,7 +34,10 @@ async fn format_hermes_differs_from_the_reference_only_by_rule() {
     let mut failures = Vec::new();
     for (case, reference) in cases.iter().zip(&reference) {
         let before = reference::files(&cache);
-        let answer = service.deliver(case.result.clone(), "hermes").await.unwrap();
+        let answer = service
+            .deliver(case.result.clone(), "hermes")
+            .await
+            .unwrap();
         let ours = reference::with_digests(&answer.text().unwrap(), &cache, &before);
         match compare::compare(case, reference, &ours) {
             Ok(met) if met.is_empty() => equal += 1,
@@ -46,7 +53,10 @@ async fn format_hermes_differs_from_the_reference_only_by_rule() {
         }
     }
     println!("{} results, {equal} equal", cases.len());
-    println!("{} of them refused by the SDK's own types", reference.iter().filter(|r| !r.typed).count());
+    println!(
+        "{} of them refused by the SDK's own types",
+        reference.iter().filter(|r| !r.typed).count()
+    );
     for (rule, count) in &rules {
         println!("{count:>5}  {rule}");
     }
@@ -54,6 +64,11 @@ async fn format_hermes_differs_from_the_reference_only_by_rule() {
         failures.is_empty(),
         "{} results differ without a rule:\n{}",
         failures.len(),
-        failures.iter().take(12).cloned().collect::<Vec<_>>().join("\n")
+        failures
+            .iter()
+            .take(12)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
     );
 }

@@ -62,7 +62,12 @@ impl StagedPayload {
     /// Describes a finished staging file.
     #[must_use]
     pub const fn new(path: PathBuf, bytes: u64, sha256: [u8; 32], head: Vec<u8>) -> Self {
-        Self { path: Some(path), bytes, sha256, head }
+        Self {
+            path: Some(path),
+            bytes,
+            sha256,
+            head,
+        }
     }
 
     /// Where the bytes are.

@@ -27,7 +27,12 @@ impl RawResult {
     /// A result that is only JSON.
     #[must_use]
     pub const fn from_json(json: Value) -> Self {
-        Self { json, payloads: BTreeMap::new(), notes: Vec::new(), wire_bytes: 0 }
+        Self {
+            json,
+            payloads: BTreeMap::new(),
+            notes: Vec::new(),
+            wire_bytes: 0,
+        }
     }
 }
 

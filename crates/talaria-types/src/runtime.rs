@@ -22,7 +22,10 @@ pub fn now() -> tokio::time::Instant {
 
 /// The wall clock, for file times and timestamps only.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the wall clock"
+)]
 pub fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
@@ -66,13 +69,17 @@ impl BlockingPool {
     /// A pool that runs at most `capacity` jobs at a time.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(capacity)), capacity }
+        Self {
+            permits: Arc::new(Semaphore::new(capacity)),
+            capacity,
+        }
     }
 
     /// How many jobs run now.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.capacity.saturating_sub(self.permits.available_permits())
+        self.capacity
+            .saturating_sub(self.permits.available_permits())
     }
 
     /// Waits for a place until the deadline, then runs the job to its end.
@@ -86,16 +93,16 @@ impl BlockingPool {
         T: Send + 'static,
     {
         let permits = Arc::clone(&self.permits);
-        let permit = match tokio::time::timeout_at(deadline.instant(), permits.acquire_owned()).await
-        {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) | Err(_) => {
-                return Err(Failure::new(
-                    ErrorCode::Busy,
-                    "no worker came free before the deadline; try again later",
-                ));
-            }
-        };
+        let permit =
+            match tokio::time::timeout_at(deadline.instant(), permits.acquire_owned()).await {
+                Ok(Ok(permit)) => permit,
+                Ok(Err(_)) | Err(_) => {
+                    return Err(Failure::new(
+                        ErrorCode::Busy,
+                        "no worker came free before the deadline; try again later",
+                    ));
+                }
+            };
         let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
             let _permit = permit;

@@ -38,10 +38,15 @@ impl Part {
 }
 
 /// The rules by which the two differ; an error where they differ without one.
-pub(crate) fn compare(case: &Case, reference: &Rendered, ours: &str) -> Result<Vec<&'static str>, String> {
-    let theirs: Map<String, Value> = serde_json::from_str(&reference.rendered).map_err(|e| e.to_string())?;
-    let ours: Map<String, Value> =
-        serde_json::from_str(ours).map_err(|error| format!("ours is not a JSON object: {error}"))?;
+pub(crate) fn compare(
+    case: &Case,
+    reference: &Rendered,
+    ours: &str,
+) -> Result<Vec<&'static str>, String> {
+    let theirs: Map<String, Value> =
+        serde_json::from_str(&reference.rendered).map_err(|e| e.to_string())?;
+    let ours: Map<String, Value> = serde_json::from_str(ours)
+        .map_err(|error| format!("ours is not a JSON object: {error}"))?;
     if case.is_error {
         return compare_errors(case, &theirs, &ours);
     }
@@ -65,17 +70,29 @@ pub(crate) fn compare(case: &Case, reference: &Rendered, ours: &str) -> Result<V
 
 /// The text parts, wherever the shape table puts them: `result` when it is a string.
 fn ours_text(ours: &Map<String, Value>) -> &str {
-    ours.get("result").and_then(Value::as_str).unwrap_or_default()
+    ours.get("result")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The structured value, wherever the shape table puts it.
 fn structured(object: &Map<String, Value>) -> Option<&Value> {
-    object.get("structuredContent").or_else(|| object.get("result").filter(|value| !value.is_string()))
+    object
+        .get("structuredContent")
+        .or_else(|| object.get("result").filter(|value| !value.is_string()))
 }
 
-fn compare_blocks(case: &Case, reference: &Rendered, text: &str) -> Result<Vec<&'static str>, String> {
+fn compare_blocks(
+    case: &Case,
+    reference: &Rendered,
+    text: &str,
+) -> Result<Vec<&'static str>, String> {
     let mut rules = Vec::new();
-    let mut ours = if text.is_empty() { Vec::new() } else { text.split('\n').map(Part::read).collect() };
+    let mut ours = if text.is_empty() {
+        Vec::new()
+    } else {
+        text.split('\n').map(Part::read).collect()
+    };
     ours.reverse();
     for (index, (block, theirs)) in case.blocks.iter().zip(&reference.blocks).enumerate() {
         let theirs: Vec<Part> = theirs.iter().map(|part| Part::read(part)).collect();
@@ -83,7 +100,9 @@ fn compare_blocks(case: &Case, reference: &Rendered, text: &str) -> Result<Vec<&
         if let Some((rule, kinds)) = block.rule {
             let next: Vec<Part> = ours.iter().rev().take(kinds.len()).cloned().collect();
             if next.iter().map(Part::kind).ne(kinds.iter().copied()) {
-                return Err(format!("block {index} ({rule}): wanted {kinds:?}, found {next:?}"));
+                return Err(format!(
+                    "block {index} ({rule}): wanted {kinds:?}, found {next:?}"
+                ));
             }
             ours.truncate(ours.len() - kinds.len());
             if next != theirs {
@@ -95,7 +114,11 @@ fn compare_blocks(case: &Case, reference: &Rendered, text: &str) -> Result<Vec<&
             return Err(format!("block {index}: theirs {theirs:?}, ours {next:?}"));
         }
     }
-    if ours.is_empty() { Ok(rules) } else { Err(format!("parts without a block: {ours:?}")) }
+    if ours.is_empty() {
+        Ok(rules)
+    } else {
+        Err(format!("parts without a block: {ours:?}"))
+    }
 }
 
 /// Key order as the table of specification 1.9, checked against the reference where no rule
@@ -111,7 +134,11 @@ fn check_shape(
         return Ok(());
     }
     if !changed {
-        return Err(format!("keys differ: theirs {:?}, ours {:?}", keys(theirs), keys(ours)));
+        return Err(format!(
+            "keys differ: theirs {:?}, ours {:?}",
+            keys(theirs),
+            keys(ours)
+        ));
     }
     let has_meta = ours.contains_key("_meta");
     let wanted: Vec<&str> = match (text.is_empty(), structured(ours).is_some(), has_meta) {
@@ -121,23 +148,42 @@ fn check_shape(
         (false, false, true) | (true, true, true) => vec!["result", "_meta"],
         (_, _, false) => vec!["result"],
     };
-    if keys(ours) == wanted { Ok(()) } else { Err(format!("keys {:?}, the table says {wanted:?}", keys(ours))) }
+    if keys(ours) == wanted {
+        Ok(())
+    } else {
+        Err(format!("keys {:?}, the table says {wanted:?}", keys(ours)))
+    }
 }
 
-fn compare_errors(case: &Case, theirs: &Map<String, Value>, ours: &Map<String, Value>) -> Result<Vec<&'static str>, String> {
+fn compare_errors(
+    case: &Case,
+    theirs: &Map<String, Value>,
+    ours: &Map<String, Value>,
+) -> Result<Vec<&'static str>, String> {
     if ours.keys().ne(["error"]) {
         return Err("a failed result is an object with the one key `error`".to_owned());
     }
     if theirs.get("error") == ours.get("error") {
         return Ok(Vec::new());
     }
-    let texts = case.blocks.iter().filter(|block| block.error_text.is_some()).count();
+    let texts = case
+        .blocks
+        .iter()
+        .filter(|block| block.error_text.is_some())
+        .count();
     if texts == 0 {
         return Ok(vec!["1.14: the sentence for an error without text is ours"]);
     }
-    let joined = case.blocks.iter().filter_map(|block| block.error_text).collect::<Vec<_>>().join("\n");
+    let joined = case
+        .blocks
+        .iter()
+        .filter_map(|block| block.error_text)
+        .collect::<Vec<_>>()
+        .join("\n");
     if ours.get("error").and_then(Value::as_str) == Some(joined.as_str()) {
-        return Ok(vec!["C44, decision 6: error texts joined by newline and cleaned"]);
+        return Ok(vec![
+            "C44, decision 6: error texts joined by newline and cleaned",
+        ]);
     }
     Err(format!("error text differs, wanted {joined:?}"))
 }

@@ -24,11 +24,19 @@ pub(crate) struct Rendered {
 pub(crate) fn render_all(cases: &[Case]) -> Vec<Rendered> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = root.join(".peers/python/bin/python");
-    assert!(python.exists(), "the reference is not installed: run .ci/peers");
+    assert!(
+        python.exists(),
+        "the reference is not installed: run .ci/peers"
+    );
     let home = tempfile::tempdir().unwrap();
     let input: String = cases
         .iter()
-        .map(|case| format!("{}\n", serde_json::json!({"id": case.id, "result": case.result})))
+        .map(|case| {
+            format!(
+                "{}\n",
+                serde_json::json!({"id": case.id, "result": case.result})
+            )
+        })
         .collect();
 
     let mut child = Command::new(python)
@@ -62,7 +70,11 @@ pub(crate) fn files(folder: &Path) -> BTreeSet<PathBuf> {
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();
-            if path.is_dir() { open.push(path) } else { drop(found.insert(path)) }
+            if path.is_dir() {
+                open.push(path)
+            } else {
+                drop(found.insert(path))
+            }
         }
     }
     found
