@@ -166,11 +166,7 @@ pub(crate) fn register(services: &mut web::ServiceConfig) {
         }
         services.service(resource);
     }
-}
-
-/// Answers what no path of the table matches.
-pub(crate) fn unmatched() -> Route {
-    handler(Target::Nothing)
+    services.default_service(handler(Target::Nothing));
 }
 
 fn accepts(method: Method) -> impl Guard {

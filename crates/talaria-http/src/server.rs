@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::dev::ServerHandle;
+use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App, web};
 use talaria_actors::{DeliveryService, SupervisorHandle};
 use talaria_config::Config;
@@ -85,7 +85,28 @@ impl HttpServer {
     /// # Errors
     /// The socket is not usable, or is not loopback while no token is configured.
     pub fn serve(options: ServeOptions) -> Result<RunningServer, ServeError> {
-        start(options, |_| {})
+        let address = options.listener.local_addr().map_err(ServeError::Socket)?;
+        if !address.ip().is_loopback() && options.config.talaria.tokens.is_empty() {
+            return Err(ServeError::Unprotected(address));
+        }
+        let workers = options.workers;
+        let stop_after = options.config.talaria.calls.drain_timeout + STOP_MARGIN;
+        let (listener, state) = AppState::new(options, address);
+        let state = web::Data::new(state);
+        let shared = state.clone();
+        let server = listen(listener, workers, stop_after, move |services| {
+            services.app_data(shared.clone());
+            operation::register(services);
+        })
+        .map_err(ServeError::Socket)?;
+        let handle = server.handle();
+        let task = Some(runtime::spawn("http_server", server));
+        Ok(RunningServer {
+            address,
+            state,
+            handle,
+            task,
+        })
     }
 }
 
@@ -152,49 +173,31 @@ impl Drop for RunningServer {
     }
 }
 
-/// Starts the server with routes besides those of the table; tests add some.
-pub(crate) fn start<F>(options: ServeOptions, more: F) -> Result<RunningServer, ServeError>
+/// Sets a server up that has the given services. Everything about connections is decided here.
+fn listen<F>(
+    listener: TcpListener,
+    workers: Option<NonZeroUsize>,
+    stop_after: Duration,
+    services: F,
+) -> std::io::Result<Server>
 where
     F: Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 {
-    let address = options.listener.local_addr().map_err(ServeError::Socket)?;
-    if !address.ip().is_loopback() && options.config.talaria.tokens.is_empty() {
-        return Err(ServeError::Unprotected(address));
-    }
-    let workers = options.workers.map_or_else(cores, NonZeroUsize::get);
-    let stop_after = options.config.talaria.calls.drain_timeout + STOP_MARGIN;
-    let (listener, state) = AppState::new(options, address);
-    let state = web::Data::new(state);
-    let shared = state.clone();
-    let server = actix_web::HttpServer::new(move || {
-        App::new()
-            .app_data(shared.clone())
-            .configure(more.clone())
-            .configure(operation::register)
-            .default_service(operation::unmatched())
-    })
-    .workers(workers)
-    .keep_alive(KEEP_ALIVE)
-    .client_request_timeout(HEAD_TIMEOUT)
-    .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-    // A caller that closes its side has gone away: its request is dropped, and with it the call.
-    .h1_allow_half_closed(false)
-    .max_connections(CONNECTIONS_PER_WORKER)
-    .shutdown_timeout(stop_after.as_secs())
-    .tcp_nodelay(true)
-    .on_connect(|connection, _| watch_peer(connection))
-    .disable_signals()
-    .listen(listener)
-    .map_err(ServeError::Socket)?
-    .run();
-    let handle = server.handle();
-    let task = runtime::spawn("http_server", server);
-    Ok(RunningServer {
-        address,
-        state,
-        handle,
-        task: Some(task),
-    })
+    let server = actix_web::HttpServer::new(move || App::new().configure(services.clone()))
+        .workers(workers.map_or_else(cores, NonZeroUsize::get))
+        .keep_alive(KEEP_ALIVE)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+        // A caller that closes its side has gone away: its request is dropped, and with it the
+        // call. Otherwise a request would run on until its answer cannot be written.
+        .h1_allow_half_closed(false)
+        .max_connections(CONNECTIONS_PER_WORKER)
+        .shutdown_timeout(stop_after.as_secs())
+        .tcp_nodelay(true)
+        .on_connect(|connection, _| watch_peer(connection))
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
 }
 
 fn cores() -> usize {
@@ -228,3 +231,7 @@ fn set_unread_timeout(socket: &socket2::SockRef<'_>, timeout: Duration) -> std::
 fn set_unread_timeout(_: &socket2::SockRef<'_>, _: Duration) -> std::io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "server/caller_gone_tests.rs"]
+mod caller_gone_tests;
