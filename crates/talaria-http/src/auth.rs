@@ -286,3 +286,203 @@ fn insufficient(scope: Scope) -> Rejection {
         HeaderValue::from_static(challenge),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use actix_web::test::TestRequest;
+    use talaria_content::{Artifact, ArtifactKind};
+    use talaria_types::ArtifactId;
+
+    use super::*;
+    use crate::fixtures::{talaria_config, token};
+
+    const LOOPBACK: &str = "127.0.0.1:8700";
+    const NETWORK: &str = "10.0.0.5:8700";
+
+    fn authenticator(address: &str) -> Authenticator {
+        let mut config = talaria_config();
+        config.tokens = vec![
+            token("agent", &[Scope::Call], &["slack", "git-*"]),
+            token("operator", &[Scope::Admin], &["*"]),
+            token("scraper", &[Scope::Metrics], &[]),
+            token("archive", &[Scope::Artifacts], &[]),
+        ];
+        Authenticator::new(&config, address.parse().unwrap())
+    }
+
+    fn with(header: &str) -> HttpRequest {
+        TestRequest::get()
+            .insert_header(("authorization", header))
+            .to_http_request()
+    }
+
+    fn caller(name: &str) -> Caller {
+        let request = with(&format!("Bearer {name}-secret"));
+        authenticator(LOOPBACK)
+            .admit(Access::AnyToken, &request)
+            .unwrap()
+    }
+
+    fn refusal(address: &str, access: Access, request: &HttpRequest) -> ErrorCode {
+        authenticator(address)
+            .admit(access, request)
+            .unwrap_err()
+            .failure()
+            .code()
+    }
+
+    #[test]
+    fn asks_nothing_where_no_token_is_configured() {
+        let open = Authenticator::new(&talaria_config(), LOOPBACK.parse().unwrap());
+        let request = TestRequest::get().to_http_request();
+        for access in [
+            Access::AnyToken,
+            Access::Call,
+            Access::Admin,
+            Access::Metrics,
+        ] {
+            let caller = open.admit(access, &request).unwrap();
+            assert!(
+                caller.may_use_all() && caller.has(Scope::Artifacts),
+                "{access:?}"
+            );
+            assert_eq!(caller.name(), None);
+        }
+    }
+
+    #[test]
+    fn knows_a_token_by_its_secret() {
+        for header in [
+            "Bearer agent-secret",
+            "bearer agent-secret",
+            "BEARER   agent-secret",
+        ] {
+            let caller = authenticator(LOOPBACK)
+                .admit(Access::Call, &with(header))
+                .unwrap();
+            assert_eq!(caller.name(), Some(TokenName::from("agent")), "{header}");
+        }
+        for header in [
+            "Bearer agent-secre",
+            "Bearer agent-secrets",
+            "Bearer AGENT-SECRET",
+            "Bearer ",
+            "Bearer",
+            "Basic YWdlbnQtc2VjcmV0",
+            "agent-secret",
+        ] {
+            let code = refusal(LOOPBACK, Access::Call, &with(header));
+            assert_eq!(code, ErrorCode::Unauthorized, "{header}");
+        }
+        let twice = TestRequest::get()
+            .append_header(("authorization", "Bearer agent-secret"))
+            .append_header(("authorization", "Bearer operator-secret"))
+            .to_http_request();
+        assert_eq!(
+            refusal(LOOPBACK, Access::AnyToken, &twice),
+            ErrorCode::Unauthorized
+        );
+        let none = TestRequest::get().to_http_request();
+        assert_eq!(
+            refusal(LOOPBACK, Access::AnyToken, &none),
+            ErrorCode::Unauthorized
+        );
+    }
+
+    #[test]
+    fn asks_for_the_scope_of_the_operation() {
+        let agent = with("Bearer agent-secret");
+        assert_eq!(
+            refusal(LOOPBACK, Access::Admin, &agent),
+            ErrorCode::Forbidden
+        );
+        let operator = with("Bearer operator-secret");
+        assert_eq!(
+            refusal(LOOPBACK, Access::Call, &operator),
+            ErrorCode::Forbidden
+        );
+        assert!(
+            authenticator(LOOPBACK)
+                .admit(Access::Admin, &operator)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn opens_metrics_and_probes_on_loopback_only() {
+        let nobody = TestRequest::get().to_http_request();
+        for access in [Access::Metrics, Access::Probe] {
+            assert!(authenticator(LOOPBACK).admit(access, &nobody).is_ok());
+            assert_eq!(refusal(NETWORK, access, &nobody), ErrorCode::Unauthorized);
+            let agent = with("Bearer agent-secret");
+            assert_eq!(refusal(NETWORK, access, &agent), ErrorCode::Forbidden);
+            let scraper = with("Bearer scraper-secret");
+            assert!(authenticator(NETWORK).admit(access, &scraper).is_ok());
+        }
+        let mut config = talaria_config();
+        config.tokens = vec![token("agent", &[Scope::Call], &["*"])];
+        config.open_probes = true;
+        let exempt = Authenticator::new(&config, NETWORK.parse().unwrap());
+        assert!(exempt.admit(Access::Probe, &nobody).is_ok());
+        assert!(exempt.admit(Access::Metrics, &nobody).is_err());
+    }
+
+    #[test]
+    fn limits_a_token_to_its_servers() {
+        let agent = caller("agent");
+        assert!(agent.may_use("slack") && agent.may_use("git-hub"));
+        assert!(!agent.may_use("slack2") && !agent.may_use("git") && !agent.may_use_all());
+        assert!(caller("operator").may_use_all());
+        assert!(!caller("scraper").may_use("slack"));
+    }
+
+    #[test]
+    fn gives_an_artifact_to_its_maker_and_to_the_scope() {
+        let record = |owner: Option<&str>| ArtifactRecord {
+            artifact: Artifact {
+                id: ArtifactId::generate(),
+                kind: ArtifactKind::Document,
+                name: "a.pdf".to_owned(),
+                path: "/a.pdf".into(),
+                url: None,
+                media_type: "application/pdf".to_owned(),
+                declared_type: None,
+                bytes: 1,
+                sha256: String::new(),
+                source_uri: None,
+            },
+            owner: owner.map(TokenName::from),
+            created: UNIX_EPOCH,
+        };
+        let may = |name: &str, owner| caller(name).need_artifact(&record(owner)).is_ok();
+        assert!(may("agent", Some("agent")));
+        assert!(!may("agent", Some("operator")));
+        assert!(!may("agent", None));
+        assert!(may("archive", Some("agent")) && may("archive", None));
+        assert!(!may("operator", Some("agent")));
+        assert!(
+            Caller::anybody()
+                .need_artifact(&record(Some("agent")))
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn lets_a_token_run_no_more_calls_than_its_limit() {
+        let agent = caller("agent");
+        let mut places: Vec<_> = (0..4).map(|_| agent.take_place().unwrap()).collect();
+        let refused = agent.take_place().unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::Busy);
+        assert!(refused.retry_hint().is_some());
+        places.pop();
+        assert!(agent.take_place().is_ok());
+        assert!((0..100).all(|_| Caller::anybody().take_place().is_ok()));
+    }
+
+    #[test]
+    fn never_prints_a_secret() {
+        assert!(!format!("{:?}", authenticator(LOOPBACK)).contains("-secret"));
+    }
+}

@@ -314,3 +314,53 @@ fn method_label(method: &Method) -> &'static str {
         _ => "_OTHER",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_over_only_short_printable_request_ids() {
+        for (id, sane) in [
+            ("req_01J0000000000000000000000", true),
+            ("8f14e45f-ceea-4f6a-9fef-3d4d3e0d6b1a", true),
+            ("a b", false),
+            ("", false),
+            ("<script>", false),
+            ("a\"b", false),
+        ] {
+            let value = HeaderValue::from_str(id).unwrap();
+            assert_eq!(sane_id(&value), sane.then_some(id), "{id:?}");
+        }
+        assert_eq!(
+            sane_id(&HeaderValue::from_str(&"a".repeat(129)).unwrap()),
+            None
+        );
+        assert_eq!(sane_id(&HeaderValue::from_bytes(b"\xff").unwrap()), None);
+    }
+
+    #[test]
+    fn reads_a_trace_parent_of_any_version() {
+        const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+        const SPAN: &str = "00f067aa0ba902b7";
+        for (value, valid) in [
+            (format!("00-{TRACE}-{SPAN}-01"), true),
+            (format!("cc-{TRACE}-{SPAN}-01-what-the-future-brings"), true),
+            (format!("00-{TRACE}-{SPAN}-01-more"), false),
+            (format!("ff-{TRACE}-{SPAN}-01"), false),
+            (format!("00-{}-{SPAN}-01", "0".repeat(32)), false),
+            (format!("00-{TRACE}-{}-01", "0".repeat(16)), false),
+            (format!("00-{}-{SPAN}-01", TRACE.to_uppercase()), false),
+            (format!("00-{TRACE}-{SPAN}"), false),
+            ("".to_owned(), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(TRACEPARENT, HeaderValue::from_str(&value).unwrap());
+            let expected = valid.then_some(TraceParent {
+                trace_id: TRACE,
+                span_id: SPAN,
+            });
+            assert_eq!(trace_parent(&headers), expected, "{value}");
+        }
+    }
+}

@@ -9,6 +9,8 @@ mod auth;
 mod body;
 mod disposition;
 mod exchange;
+#[cfg(test)]
+mod fixtures;
 mod glob;
 mod openapi;
 mod operation;

@@ -330,3 +330,167 @@ fn problem(schemas: &mut SchemaGenerator) -> Value {
         "content": { PROBLEM_JSON: { "schema": schema } },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::body::JsonRequest;
+    use crate::operation::allowed_methods;
+
+    const GOLDEN: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/golden/openapi-paths.json"
+    );
+
+    /// Every `$ref` in a value.
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(reference)) = members.get("$ref") {
+                    found.insert(reference.clone());
+                }
+                members
+                    .values()
+                    .for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn keys(schema: &str) -> BTreeSet<String> {
+        let document = document();
+        let properties = document["components"]["schemas"][schema]["properties"].clone();
+        properties.as_object().unwrap().keys().cloned().collect()
+    }
+
+    fn strings(keys: &[&str]) -> BTreeSet<String> {
+        keys.iter().map(|key| (*key).to_owned()).collect()
+    }
+
+    #[test]
+    fn describes_every_operation_under_its_method() {
+        let document = document();
+        let paths = document["paths"].as_object().unwrap();
+        for operation in Operation::ALL {
+            let method = operation.method().as_str().to_ascii_lowercase();
+            assert!(
+                paths[operation.path()][&method].is_object(),
+                "{operation:?}"
+            );
+        }
+        for (path, methods) in paths {
+            for method in methods.as_object().unwrap().keys() {
+                assert!(
+                    allowed_methods(path).contains(&method.to_uppercase()),
+                    "{method} {path}"
+                );
+            }
+        }
+        let ids: Vec<_> = paths
+            .values()
+            .flat_map(|methods| methods.as_object().unwrap().values())
+            .map(|entry| entry["operationId"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    }
+
+    #[test]
+    fn declares_the_parameters_of_each_path() {
+        let document = document();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            let named: BTreeSet<_> = path
+                .split('{')
+                .skip(1)
+                .filter_map(|rest| rest.split('}').next())
+                .collect();
+            for entry in methods.as_object().unwrap().values() {
+                let declared: BTreeSet<_> = entry["parameters"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(|parameter| parameter["in"] == "path")
+                    .map(|parameter| parameter["name"].as_str().unwrap())
+                    .collect();
+                assert_eq!(declared, named, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn refers_only_to_what_it_contains() {
+        let document = document();
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(found.len() > 8, "{found:?}");
+        for reference in found {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn knows_the_keys_that_the_routes_know() {
+        assert_eq!(keys("CallRequest"), strings(CallRequest::KEYS));
+        assert_eq!(keys("DeliverRequest"), strings(DeliverRequest::KEYS));
+        let schemas = document()["components"]["schemas"].clone();
+        for request in ["CallRequest", "DeliverRequest"] {
+            assert_eq!(schemas[request]["additionalProperties"], false, "{request}");
+        }
+        assert_eq!(schemas["DeliverRequest"]["required"], json!(["result"]));
+    }
+
+    #[test]
+    fn shows_the_delivery_and_the_problem_in_full() {
+        let delivery = [
+            "id",
+            "text",
+            "attachments",
+            "artifacts",
+            "links",
+            "structured",
+            "meta",
+            "is_error",
+            "notices",
+            "gate",
+            "vision",
+            "server",
+            "tool",
+            "elapsed_ms",
+        ];
+        assert_eq!(keys("Delivery"), strings(&delivery));
+        let problem = [
+            "type",
+            "title",
+            "status",
+            "code",
+            "detail",
+            "retryable",
+            "retry_after_ms",
+            "outcome_uncertain",
+            "server",
+            "model_text",
+            "request_id",
+        ];
+        assert_eq!(keys("Problem"), strings(&problem));
+    }
+
+    /// The schemas have their own tests where the types are; this pins the routes.
+    #[test]
+    fn matches_the_golden_paths() {
+        let mut paths = serde_json::to_string_pretty(&document()["paths"]).unwrap();
+        paths.push('\n');
+        let golden = std::fs::read_to_string(Path::new(GOLDEN)).unwrap_or_default();
+        if golden != paths {
+            let seen = std::env::temp_dir().join("openapi-paths.json");
+            std::fs::write(&seen, &paths).unwrap();
+            panic!(
+                "the paths changed; if that is meant: cp {} {GOLDEN}",
+                seen.display()
+            );
+        }
+    }
+}

@@ -202,3 +202,132 @@ fn origin_parts(text: &str) -> Option<(Scheme, Authority)> {
 fn refused(detail: &str) -> Failure {
     Failure::new(ErrorCode::OriginRefused, detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::fixtures::talaria_config;
+
+    fn policy(listen: &str) -> HostPolicy {
+        let mut config = talaria_config();
+        config.allowed_hosts = ["talaria.internal", "proxy.example:8443", "[fd00::1]:9000"]
+            .map(ToOwned::to_owned)
+            .to_vec();
+        config.media.public_url = Some("https://files.example/base".to_owned());
+        HostPolicy::new(&config, listen.parse().unwrap())
+    }
+
+    fn outcome(policy: &HostPolicy, headers: &[(&'static str, &str)]) -> bool {
+        let mut request = TestRequest::get();
+        for header in headers {
+            request = request.append_header(*header);
+        }
+        match policy.check(&request.to_http_request()) {
+            Ok(()) => true,
+            Err(failure) => {
+                assert_eq!(failure.code(), ErrorCode::OriginRefused);
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn answers_only_to_its_own_hosts() {
+        let policy = policy("127.0.0.1:8700");
+        for (host, ours) in [
+            ("localhost", true),
+            ("LOCALHOST:8700", true),
+            ("localhost.:8700", true),
+            ("127.0.0.1:8700", true),
+            ("127.0.0.2", true),
+            ("[::1]:8700", true),
+            ("[::ffff:127.0.0.1]:8700", true),
+            ("talaria.internal", true),
+            ("talaria.internal:1234", true),
+            ("proxy.example:8443", true),
+            ("proxy.example", false),
+            ("proxy.example:80", false),
+            ("[fd00::1]:9000", true),
+            ("[fd00::1]:9001", false),
+            ("files.example", true),
+            ("files.example:443", true),
+            ("files.example:80", false),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("10.0.0.5:8700", false),
+            ("0.0.0.0:8700", false),
+            ("", false),
+            ("localhost:port", false),
+            ("localhost:", false),
+            ("a@localhost", false),
+            ("localhost/..", false),
+            ("[::1", false),
+        ] {
+            assert_eq!(outcome(&policy, &[("host", host)]), ours, "{host:?}");
+        }
+        assert!(!outcome(&policy, &[]));
+        assert!(!outcome(
+            &policy,
+            &[("host", "localhost"), ("host", "localhost")]
+        ));
+    }
+
+    #[test]
+    fn answers_to_the_address_it_listens_on() {
+        let one = policy("10.0.0.5:8700");
+        assert!(outcome(&one, &[("host", "10.0.0.5:8700")]));
+        assert!(!outcome(&one, &[("host", "10.0.0.6:8700")]));
+        let every = policy("[::]:8700");
+        assert!(outcome(&every, &[("host", "10.0.0.6:8700")]));
+        assert!(!outcome(&every, &[("host", "evil.example:8700")]));
+    }
+
+    #[test]
+    fn takes_requests_of_its_own_pages_only() {
+        let policy = policy("127.0.0.1:8700");
+        for (host, origin, ours) in [
+            ("localhost:8700", "http://localhost:8700", true),
+            ("localhost:8700", "http://localhost:3000", false),
+            ("localhost:8700", "http://127.0.0.1:8700", false),
+            ("localhost", "http://localhost", true),
+            ("localhost", "http://localhost:80", true),
+            ("talaria.internal", "https://talaria.internal", true),
+            ("localhost:8700", "https://talaria.internal", true),
+            ("localhost:8700", "https://files.example", true),
+            ("localhost:8700", "http://files.example", false),
+            ("localhost:8700", "https://evil.example", false),
+            ("localhost:8700", "null", false),
+            ("localhost:8700", "", false),
+            ("localhost:8700", "file:///etc", false),
+        ] {
+            let headers = [("host", host), ("origin", origin)];
+            assert_eq!(outcome(&policy, &headers), ours, "{origin:?} on {host:?}");
+        }
+        let twice = [
+            ("host", "localhost"),
+            ("origin", "http://localhost"),
+            ("origin", "http://localhost"),
+        ];
+        assert!(!outcome(&policy, &twice));
+    }
+
+    #[test]
+    fn judges_an_absolute_request_target_too() {
+        let policy = policy("127.0.0.1:8700");
+        for (uri, ours) in [
+            ("http://localhost:8700/healthz", true),
+            ("http://evil.example/healthz", false),
+            ("http://localhost@evil.example/healthz", false),
+        ] {
+            let request = TestRequest::with_uri(uri).insert_header(("host", "localhost"));
+            assert_eq!(
+                policy.check(&request.to_http_request()).is_ok(),
+                ours,
+                "{uri}"
+            );
+        }
+    }
+}

@@ -182,3 +182,93 @@ fn milliseconds(duration: Duration) -> u64 {
 fn whole_seconds(duration: Duration) -> String {
     duration.as_millis().div_ceil(1000).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use talaria_types::ServerName;
+
+    use super::*;
+
+    fn told(failure: Failure) -> Value {
+        let rejection = Rejection::from(failure);
+        let problem = Problem::new(rejection.failure(), rejection.status, "req_1");
+        serde_json::to_value(problem).unwrap()
+    }
+
+    #[test]
+    fn tells_a_busy_server_and_when_to_come_back() {
+        let failure = Failure::new(
+            ErrorCode::ServerBusy,
+            "64 calls wait at this server already",
+        )
+        .on_server(&ServerName::from("slack"))
+        .retry_after(Duration::from_millis(1200));
+        assert_eq!(
+            told(failure.clone()),
+            json!({
+                "type": "urn:talaria:error:server_busy",
+                "title": "Server busy",
+                "status": 429,
+                "code": "server_busy",
+                "detail": "64 calls wait at this server already",
+                "retryable": true,
+                "retry_after_ms": 1200,
+                "outcome_uncertain": false,
+                "server": "slack",
+                "model_text": "The call failed: 64 calls wait at this server already. \
+                               Trying again later may work.",
+                "request_id": "req_1",
+            })
+        );
+        let response = Rejection::from(failure).respond("req_1");
+        assert_eq!(response.headers().get("retry-after").unwrap(), "2");
+        assert_eq!(
+            response.headers().get("content-type").unwrap(),
+            PROBLEM_JSON
+        );
+    }
+
+    #[test]
+    fn warns_of_a_call_that_may_have_run() {
+        let failure = Failure::new(
+            ErrorCode::ConnectionLost,
+            "the server ended during the call",
+        )
+        .on_server(&ServerName::from("slack"))
+        .outcome_uncertain();
+        let problem = told(failure);
+        assert_eq!(problem["status"], 502);
+        assert_eq!(problem["retryable"], false);
+        assert_eq!(problem["outcome_uncertain"], true);
+        assert_eq!(
+            problem["model_text"],
+            "The call failed: the server ended during the call. \
+             It may have been carried out all the same; check before repeating it."
+        );
+    }
+
+    #[test]
+    fn keeps_internals_behind() {
+        let cause = std::io::Error::other("/etc/talaria/secret.key: permission denied");
+        let failure =
+            Failure::new(ErrorCode::Internal, "worker 3 panicked at src/x.rs:12").caused_by(cause);
+        let problem = told(failure).to_string();
+        for inside in ["worker 3", "src/x.rs", "secret.key", "permission denied"] {
+            assert!(!problem.contains(inside), "{problem}");
+        }
+    }
+
+    #[test]
+    fn has_a_title_and_a_valid_status_for_every_code() {
+        for code in ErrorCode::ALL {
+            let problem = told(Failure::new(*code, "detail"));
+            let title = problem["title"].as_str().unwrap();
+            assert!(
+                title.starts_with(|first: char| first.is_ascii_uppercase()),
+                "{title}"
+            );
+            assert_eq!(problem["status"], code.class().status());
+        }
+    }
+}

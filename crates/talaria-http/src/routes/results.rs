@@ -20,11 +20,10 @@ use crate::wishes::Wishes;
 
 /// Body of `POST /v1/results/deliver`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("additionalProperties" = false))]
+#[schemars(extend("additionalProperties" = false, "required" = ["result"]))]
 pub(crate) struct DeliverRequest {
     /// A `CallToolResult`, as the server sent it.
     #[serde(rename = "result", default)]
-    #[schemars(required)]
     _result: Value,
     /// Configured name of the server it came from, if it is one of ours.
     #[serde(default)]
