@@ -233,5 +233,5 @@ fn set_unread_timeout(_: &socket2::SockRef<'_>, _: Duration) -> std::io::Result<
 }
 
 #[cfg(test)]
-#[path = "server/caller_gone_tests.rs"]
-mod caller_gone_tests;
+#[path = "server/connection_tests.rs"]
+mod connection_tests;

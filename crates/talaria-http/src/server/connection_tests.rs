@@ -1,5 +1,5 @@
-//! A caller that goes away ends its request at once: over real sockets, in every way a client
-//! can leave.
+//! How connections end: a caller that goes away ends its request at once, in every way a client
+//! can leave, and a server that stops answers what runs. Over real sockets.
 
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -187,4 +187,25 @@ async fn an_answered_request_is_not_dropped_and_the_connection_stays() {
     read_until(&mut connection, "waited").await;
     assert_eq!(server.next().await, Seen::Answered);
     server.handle.stop(false).await;
+}
+
+#[actix_web::test]
+async fn a_graceful_stop_answers_what_runs_first() {
+    let mut server = fixture();
+    let mut connection = server.connect().await;
+    let mut idle = server.connect().await;
+    server.call(&mut connection).await;
+    let stopping = server.handle.stop(true);
+    // The idle connection ends at once, the busy one with its answer.
+    let mut nothing = [0; 1];
+    let read = timeout(SOON, idle.read(&mut nothing)).await.unwrap();
+    assert_eq!(read.unwrap(), 0);
+    server.release.cancel();
+    let answer = read_until(&mut connection, "waited").await;
+    assert!(
+        answer.to_ascii_lowercase().contains("connection: close"),
+        "{answer}"
+    );
+    assert_eq!(server.next().await, Seen::Answered);
+    timeout(SOON, stopping).await.unwrap();
 }
