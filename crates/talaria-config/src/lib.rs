@@ -2,8 +2,27 @@
 //! interpolation and validation.
 //!
 //! [`load`] turns text and an environment map into a [`Config`] in which every value is typed
-//! and checked. All problems are collected, each with its key path.
+//! and checked. All problems are collected, each with its key path. Nothing here reads files,
+//! the environment or the clock.
 
+mod load;
+mod own;
+mod server;
+
+pub mod defaults;
+pub mod schema;
 mod tree;
 
+mod audit;
+mod interpolate;
+mod problem;
+mod secrets;
+mod section;
+mod show;
+mod units;
+mod yaml;
+
+pub use load::{Source, load, load_default};
+pub use problem::{ConfigErrors, Problem};
+pub use secrets::SecretValues;
 pub use tree::*;

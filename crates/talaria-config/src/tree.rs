@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use talaria_types::ServerName;
 
+use crate::defaults;
+use crate::secrets::{SecretValues, mask_url};
+
 /// Everything an operator can set, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -21,8 +24,25 @@ pub struct Config {
     pub result_size_chars: usize,
     /// `agent.image_input_mode`, normalised.
     pub image_input_mode: ImageInputMode,
+    /// Values that came out of the environment; [`Config::show`] never shows them.
+    pub secrets: SecretValues,
     /// Problems that do not stop the service, each with its key path.
     pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// The defaults with this home directory and no servers.
+    #[must_use]
+    pub fn with_home(home: PathBuf) -> Self {
+        Self {
+            talaria: TalariaConfig::with_home(home),
+            servers: BTreeMap::new(),
+            result_size_chars: defaults::RESULT_SIZE_CHARS,
+            image_input_mode: ImageInputMode::Auto,
+            secrets: SecretValues::default(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// `agent.image_input_mode` (specification 2.1).
@@ -69,6 +89,23 @@ pub struct TalariaConfig {
     pub limits: LimitsConfig,
 }
 
+impl TalariaConfig {
+    /// The defaults with this home directory.
+    #[must_use]
+    pub fn with_home(home: PathBuf) -> Self {
+        Self {
+            listen: defaults::LISTEN,
+            home,
+            tokens: Vec::new(),
+            allowed_hosts: Vec::new(),
+            open_probes: false,
+            media: MediaConfig::default(),
+            calls: CallsConfig::default(),
+            limits: LimitsConfig::default(),
+        }
+    }
+}
+
 /// One bearer token.
 #[derive(Clone)]
 pub struct TokenConfig {
@@ -107,6 +144,29 @@ pub enum Scope {
     Admin,
 }
 
+impl Scope {
+    /// Every scope, in the order of the documentation.
+    pub const ALL: &'static [Self] = &[
+        Self::Call,
+        Self::Approve,
+        Self::Artifacts,
+        Self::Metrics,
+        Self::Admin,
+    ];
+
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Approve => "approve",
+            Self::Artifacts => "artifacts",
+            Self::Metrics => "metrics",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// `talaria.media`.
 #[derive(Clone, Debug)]
 pub struct MediaConfig {
@@ -122,6 +182,18 @@ pub struct MediaConfig {
     pub fsync: bool,
 }
 
+impl Default for MediaConfig {
+    fn default() -> Self {
+        Self {
+            max_bytes: defaults::MEDIA_MAX_BYTES,
+            ttl: defaults::MEDIA_TTL,
+            grace: defaults::MEDIA_GRACE,
+            public_url: None,
+            fsync: false,
+        }
+    }
+}
+
 /// `talaria.calls`.
 #[derive(Clone, Debug)]
 pub struct CallsConfig {
@@ -129,6 +201,15 @@ pub struct CallsConfig {
     pub max_call_duration: Duration,
     /// How long draining waits for calls that run.
     pub drain_timeout: Duration,
+}
+
+impl Default for CallsConfig {
+    fn default() -> Self {
+        Self {
+            max_call_duration: defaults::MAX_CALL_DURATION,
+            drain_timeout: defaults::DRAIN_TIMEOUT,
+        }
+    }
 }
 
 /// `talaria.limits`.
@@ -148,8 +229,21 @@ pub struct LimitsConfig {
     pub blocking_jobs: NonZeroUsize,
 }
 
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            message_bytes: defaults::MESSAGE_BYTES,
+            body_bytes: defaults::BODY_BYTES,
+            pending_per_server: defaults::PENDING_PER_SERVER,
+            pending_per_token: defaults::PENDING_PER_TOKEN,
+            stderr_log_bytes: defaults::STDERR_LOG_BYTES,
+            blocking_jobs: defaults::BLOCKING_JOBS,
+        }
+    }
+}
+
 /// One entry of `mcp_servers`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ServerEntry {
     /// Ready to use.
     Usable(Box<ServerConfig>),
@@ -179,6 +273,80 @@ pub struct ServerConfig {
     pub tools: ToolFilter,
     /// `name_prefix: none` offers tools under their own names.
     pub name_prefix: NamePrefix,
+    /// Whether its write tools need an approval.
+    pub trust: Trust,
+    /// How often an idle session is probed; `None` where the specification says not at all
+    /// (stdio servers without an explicit interval).
+    pub keepalive_interval: Option<Duration>,
+}
+
+impl ServerConfig {
+    /// A server over a child process, everything else at its default.
+    #[must_use]
+    pub fn stdio(
+        name: impl Into<ServerName>,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let transport = TransportConfig::Stdio {
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+        };
+        Self::with_transport(name.into(), transport)
+    }
+
+    /// A server over Streamable HTTP, everything else at its default.
+    #[must_use]
+    pub fn http(name: impl Into<ServerName>, url: impl Into<String>) -> Self {
+        let transport = TransportConfig::Http {
+            url: url.into(),
+            headers: BTreeMap::new(),
+        };
+        Self::with_transport(name.into(), transport)
+    }
+
+    /// A server with this transport, everything else at its default.
+    #[must_use]
+    pub fn with_transport(name: ServerName, transport: TransportConfig) -> Self {
+        let keepalive_interval = match &transport {
+            TransportConfig::Stdio { .. } => None,
+            TransportConfig::Http { .. } => Some(defaults::KEEPALIVE_INTERVAL),
+        };
+        Self {
+            name,
+            transport,
+            enabled: true,
+            timeout: defaults::TOOL_CALL_TIMEOUT,
+            connect_timeout: defaults::CONNECT_TIMEOUT,
+            rpc_concurrency: defaults::RPC_CONCURRENCY,
+            tools: ToolFilter::default(),
+            name_prefix: NamePrefix::Default,
+            trust: Trust::Full,
+            keepalive_interval,
+        }
+    }
+}
+
+/// Whether a server's write tools may run without an approval (specification 6.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// They may.
+    Full,
+    /// Whoever calls must hold scope `approve` and say so. Any word but `full` means this.
+    Untrusted,
+}
+
+impl Trust {
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Untrusted => "untrusted",
+        }
+    }
 }
 
 /// How a server's tools are named publicly.
@@ -213,6 +381,17 @@ pub enum TransportConfig {
     },
 }
 
+impl NamePrefix {
+    /// The word in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::None => "none",
+        }
+    }
+}
+
 impl TransportConfig {
     /// OpenTelemetry's `network.transport`: `pipe` or `tcp`.
     #[must_use]
@@ -227,16 +406,21 @@ impl TransportConfig {
 impl fmt::Debug for TransportConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stdio { command, args, env, cwd } => f
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => f
                 .debug_struct("Stdio")
                 .field("command", command)
-                .field("args", args)
+                .field("args", &format_args!("[{} hidden]", args.len()))
                 .field("env", &env.keys())
                 .field("cwd", cwd)
                 .finish(),
             Self::Http { url, headers } => f
                 .debug_struct("Http")
-                .field("url", url)
+                .field("url", &mask_url(url))
                 .field("headers", &headers.keys())
                 .finish(),
         }

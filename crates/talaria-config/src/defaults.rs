@@ -1,0 +1,73 @@
+//! Every default of the configuration, and the bounds of what may be set.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+const MIB: usize = 1024 * 1024;
+
+/// `talaria.listen`.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8700);
+/// `talaria.home`, below the user's home directory.
+pub const HOME: &str = "~/.talaria";
+
+/// `talaria.media.max_bytes`.
+pub const MEDIA_MAX_BYTES: u64 = 10 * 1024 * 1024 * 1024;
+/// `talaria.media.ttl`.
+pub const MEDIA_TTL: Duration = Duration::from_secs(24 * 3600);
+/// `talaria.media.grace`.
+pub const MEDIA_GRACE: Duration = Duration::from_secs(10 * 60);
+
+/// `talaria.calls.max_call_duration`.
+pub const MAX_CALL_DURATION: Duration = Duration::from_secs(3600);
+/// `talaria.calls.drain_timeout`.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `talaria.limits.message_bytes`: escapes and repeated copies are real.
+pub const MESSAGE_BYTES: usize = 160 * MIB;
+/// `talaria.limits.body_bytes`: a 50 MiB payload in base64, and room.
+pub const BODY_BYTES: usize = 96 * MIB;
+/// `talaria.limits.pending_per_server`.
+pub const PENDING_PER_SERVER: NonZeroUsize = count(64);
+/// `talaria.limits.pending_per_token`.
+pub const PENDING_PER_TOKEN: NonZeroUsize = count(32);
+/// `talaria.limits.stderr_log_bytes`.
+pub const STDERR_LOG_BYTES: u64 = 10 * 1024 * 1024;
+/// `talaria.limits.blocking_jobs`.
+pub const BLOCKING_JOBS: NonZeroUsize = count(8);
+
+/// `mcp_servers.*.timeout` where neither it nor `timeouts.mcp.tool_call` is set.
+pub const TOOL_CALL_TIMEOUT: Duration = Duration::from_secs(300);
+/// `mcp_servers.*.connect_timeout`.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+/// `mcp_servers.*.keepalive_interval` of HTTP servers.
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(180);
+/// Smallest `mcp_servers.*.keepalive_interval`; smaller values are raised to it.
+pub const MIN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// `mcp_servers.*.rpc_concurrency`.
+pub const RPC_CONCURRENCY: NonZeroUsize = count(1);
+/// `mcp_servers.*.rpc_concurrency` of servers with `supports_parallel_tool_calls: true`.
+pub const PARALLEL_RPC_CONCURRENCY: NonZeroUsize = count(8);
+
+/// `tool_budget.mcp_result_size_chars`.
+pub const RESULT_SIZE_CHARS: usize = 50_000;
+
+/// Longest duration that may be set; more would overflow the clock somewhere.
+pub const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Largest count that may be set.
+pub const MAX_COUNT: usize = 1_000_000;
+/// Largest message and body that may be allowed: payload offsets are 32-bit on some targets.
+pub const MAX_MESSAGE_BYTES: u64 = 2 * 1024 * 1024 * 1024 - 1;
+/// Smallest message and body that may be allowed; a handshake needs this much.
+pub const MIN_MESSAGE_BYTES: u64 = 64 * 1024;
+/// Shortest bearer token.
+pub const MIN_TOKEN_CHARS: usize = 16;
+/// Largest configuration file.
+pub const MAX_FILE_BYTES: usize = 4 * MIB;
+
+const fn count(value: usize) -> NonZeroUsize {
+    match NonZeroUsize::new(value) {
+        Some(value) => value,
+        None => NonZeroUsize::MIN,
+    }
+}
