@@ -126,7 +126,7 @@ impl MediaStore {
         let saved = self.inner.save(request, owner);
         match &saved {
             Ok(artifact) => events::media_saved(kind, artifact.bytes),
-            Err(error) => events::media_failed(error.code, &error.detail),
+            Err(error) => error.report(),
         }
         self.inner.report_usage();
         saved
