@@ -24,7 +24,7 @@ use crate::root::Root;
 use crate::staging::{StagingFile, staging_failed};
 
 /// Files the store keeps at most, so that its memory is bounded too.
-const MAX_FILES: usize = 1_000_000;
+const MAX_FILES: usize = 250_000;
 /// Dead index lines that are worth a compaction while the store runs.
 const DEAD_LINES: usize = 1024;
 
@@ -317,7 +317,7 @@ impl Inner {
             source_uri,
             sha256,
             owner,
-        } = entry.record?;
+        } = *entry.record?;
         let url = self
             .base_url
             .as_ref()
