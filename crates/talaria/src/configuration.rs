@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use talaria_config::Config;
+use talaria_config::{Config, Source};
 
 use crate::arguments::ConfigArguments;
 use crate::exit::CommandError;
@@ -43,27 +43,30 @@ pub fn load(
     arguments: &ConfigArguments,
     environment: &BTreeMap<String, String>,
 ) -> Result<Loaded, CommandError> {
-    let (text, source) = read(&find(arguments, environment))?;
-    let mut config = talaria_config::load(&text, &source, environment).map_err(|errors| {
+    let file = read(&find(arguments, environment))?;
+    let (text, source, name) = match file {
+        Some((text, path)) => (
+            text,
+            Source::file(absolute(&path)?),
+            path.display().to_string(),
+        ),
+        None => (
+            String::new(),
+            Source::default(),
+            "defaults, no file".to_owned(),
+        ),
+    };
+    let mut config = talaria_config::load(&text, environment, &source).map_err(|errors| {
         let problems = errors.problems().iter().map(ToString::to_string);
         CommandError::configuration(problems.collect())
     })?;
     if let Some(home) = &arguments.home {
         config.talaria.home = absolute(home)?;
     }
-    Ok(Loaded { config, source })
-}
-
-/// Reads a configuration from text that this program made.
-///
-/// # Errors
-/// It cannot be used.
-pub fn from_text(
-    text: &str,
-    environment: &BTreeMap<String, String>,
-) -> Result<Config, CommandError> {
-    let config = talaria_config::load(text, "built in", environment);
-    Ok(config.context("read the built-in configuration")?)
+    Ok(Loaded {
+        config,
+        source: name,
+    })
 }
 
 /// A path from the root on.
@@ -88,16 +91,16 @@ fn find(arguments: &ConfigArguments, environment: &BTreeMap<String, String>) -> 
     }
 }
 
-fn read(place: &Place) -> Result<(String, String), CommandError> {
-    let defaults = || Ok((String::new(), "defaults, no file".to_owned()));
+/// Text and path of the file, or nothing where the defaults apply.
+fn read(place: &Place) -> Result<Option<(String, PathBuf)>, CommandError> {
     let (path, required) = match place {
         Place::Named(path) => (path, true),
         Place::Looked(path) => (path, false),
-        Place::Nowhere => return defaults(),
+        Place::Nowhere => return Ok(None),
     };
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok((text, path.display().to_string())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !required => defaults(),
+        Ok(text) => Ok(Some((text, path.clone()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !required => Ok(None),
         Err(error) => Err(CommandError::configuration(vec![format!(
             "the configuration file {} cannot be read: {error}",
             path.display()

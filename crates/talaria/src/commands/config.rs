@@ -1,6 +1,6 @@
 //! `talaria config`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Surroundings;
 use crate::arguments::ConfigArguments;
@@ -43,10 +43,11 @@ pub(super) fn check(
         text.push_str(&format!("{errors}, {warnings}\n"));
         text
     })?;
-    Ok(if problems.is_empty() {
-        Exit::Ok
-    } else {
-        Exit::Usage
+    Ok(match (source, problems.is_empty()) {
+        (Some(_), true) => Exit::Ok,
+        // The service starts, without the servers that are not usable.
+        (Some(_), false) => Exit::CheckFailed,
+        (None, _) => Exit::Usage,
     })
 }
 
@@ -56,9 +57,16 @@ pub(super) fn show(
     arguments: &ConfigArguments,
 ) -> Result<Exit, CommandError> {
     let loaded = configuration::load(arguments, &surroundings.environment)?;
-    surroundings
-        .output
-        .print(&loaded.config.show(), |_| loaded.config.show())?;
+    let shown = loaded.config.show();
+    surroundings.output.print(&shown, |shown| {
+        let mut text = format!(
+            "# {}
+",
+            loaded.source
+        );
+        write_yaml(&mut text, shown, 0);
+        text
+    })?;
     Ok(Exit::Ok)
 }
 
@@ -69,4 +77,79 @@ fn broken_servers(config: &Config) -> Vec<String> {
         ServerEntry::Usable(_) => None,
     });
     broken.collect()
+}
+
+/// Writes a tree as YAML; every scalar stands as JSON, which YAML reads the same.
+fn write_yaml(text: &mut String, value: &Value, depth: usize) {
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                text.push_str(&format!("{indent}{}:", yaml_key(key)));
+                write_yaml_value(text, value, depth);
+            }
+        }
+        Value::Array(list) => {
+            for value in list {
+                text.push_str(&format!("{indent}-"));
+                write_yaml_value(text, value, depth);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            text.push_str(&format!("{indent}{value}\n"));
+        }
+    }
+}
+
+/// Writes what follows a key or a dash: on the same line what fits there, else below.
+fn write_yaml_value(text: &mut String, value: &Value, depth: usize) {
+    let below = match value {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    if below {
+        text.push('\n');
+        write_yaml(text, value, depth.saturating_add(1));
+    } else {
+        text.push_str(&format!(" {value}\n"));
+    }
+}
+
+/// A key, quoted unless it is plainly a word.
+fn yaml_key(key: &str) -> String {
+    let plain = key
+        .chars()
+        .all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
+        && key.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !matches!(key, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
+    if plain {
+        key.to_owned()
+    } else {
+        Value::from(key).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::write_yaml;
+
+    #[test]
+    fn a_tree_is_written_as_yaml() {
+        let tree = json!({
+            "talaria": { "listen": "127.0.0.1:8700", "tokens": [], "media": { "url": null } },
+            "mcp_servers": { "my server": { "args": ["-y", "a: b"], "env": {} } },
+            "list": [{ "a": 1, "b": true }],
+        });
+        let mut text = String::new();
+        write_yaml(&mut text, &tree, 0);
+        assert_eq!(
+            text,
+            "talaria:\n  listen: \"127.0.0.1:8700\"\n  tokens: []\n  media:\n    url: null\n\
+             mcp_servers:\n  \"my server\":\n    args:\n      - \"-y\"\n      - \"a: b\"\n    env: {}\n\
+             list:\n  -\n    a: 1\n    b: true\n"
+        );
+    }
 }

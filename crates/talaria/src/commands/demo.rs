@@ -1,11 +1,12 @@
 //! `talaria demo`.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::json;
-use talaria_types::Deadline;
+use talaria_config::{Config, ServerConfig, ServerEntry};
+use talaria_types::{Deadline, ServerName};
 
 use super::Surroundings;
 use crate::arguments::DemoArguments;
@@ -56,14 +57,16 @@ fn home(arguments: &DemoArguments) -> Result<PathBuf, CommandError> {
 
 async fn run_in(surroundings: &Surroundings, home: PathBuf) -> Result<DemoReport, CommandError> {
     let program = std::env::current_exe().context("find this program")?;
-    let text = json!({
-        "talaria": { "listen": "127.0.0.1:0", "home": home },
-        "mcp_servers": {
-            demo::SERVER: { "command": program, "args": [DEMO_SERVER_SUBCOMMAND] },
-        },
-    });
     let environment = &surroundings.environment;
-    let config = configuration::from_text(&text.to_string(), environment)?;
+    let mut config = Config::with_home(home.clone());
+    config.talaria.listen = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = ServerConfig::stdio(
+        demo::SERVER,
+        program.to_string_lossy(),
+        [DEMO_SERVER_SUBCOMMAND],
+    );
+    let entry = ServerEntry::Usable(Box::new(server));
+    config.servers.insert(ServerName::from(demo::SERVER), entry);
     let metrics = talaria_telemetry::install().context("set up the metrics")?;
     let service = Service::start(config, environment.clone(), metrics).await?;
     service

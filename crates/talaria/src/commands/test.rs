@@ -40,12 +40,13 @@ pub(super) async fn run(
     }));
     config.servers = [(server.name.clone(), entry)].into();
     let deadline = Deadline::after(Duration::from_secs(arguments.timeout));
-    let tested = async {
+    // Boxed, since it holds whole deliveries across its waits.
+    let tested = Box::pin(async {
         let here = Standalone::start(config, &surroundings.environment, deadline).await?;
         let report = ServerTest::new(&here, &server, deadline).run(call).await;
         here.stop().await;
         Ok::<_, CommandError>(report)
-    };
+    });
     let report = with_progress(&format!("testing {}", server.name), tested).await?;
     surroundings.output.print(&report, TestReport::render)?;
     Ok(report.exit())
