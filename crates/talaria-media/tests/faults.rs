@@ -196,8 +196,9 @@ mod faults {
         };
         let remount = |how: &str| {
             let options = format!("remount,{how}");
+            // Naming type and source keeps `mount` from adding options a user may not give.
             let done = Command::new("mount")
-                .args(["-o", &options])
+                .args(["-t", "tmpfs", "-o", &options, "none"])
                 .arg(&home)
                 .status();
             assert!(done.unwrap().success());
