@@ -1,12 +1,13 @@
 //! Closed loops of HTTP clients: each sends its next request when its last was answered.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::ensure;
 use futures_util::future::join_all;
 use hdrhistogram::Histogram;
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// One request, made again and again.
 #[derive(Clone, Debug)]
