@@ -18,7 +18,7 @@ const MUST_MOVE: &[&str] = &[
     "http_server_request_duration_seconds_count{http_route='/v1/tools/call'}",
     "talaria_delivery_duration_seconds_count",
     "talaria_blocks_received_total",
-    "talaria_blocks_total",
+    "talaria_blocks_settled_total",
     "talaria_wire_received_bytes_total",
     "talaria_media_saved_bytes_total",
 ];
