@@ -4,9 +4,21 @@
 //! Results stay raw: the transport keeps each `result` as small JSON plus payload handles and
 //! lets only the handshake be typed. All waits are bounded by what the caller passes in.
 
-pub mod guard;
 pub mod session;
 pub mod wire;
+
+mod http;
+mod intake;
+mod process;
+mod spawn;
+mod sse;
+mod stderr_log;
+mod stdio;
+#[cfg(test)]
+mod testing;
+
+pub mod framing;
+pub mod guard;
 
 pub use guard::Guard;
 pub use session::{

@@ -1,5 +1,11 @@
 //! One session with one MCP server.
 
+mod connect;
+mod handler;
+mod listen;
+mod request;
+mod shared;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +17,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::Guard;
+use shared::Shared;
+
+pub use connect::connect;
 
 /// What a session is made from.
 #[derive(Clone, Debug)]
@@ -150,45 +159,43 @@ pub enum ClosedBy {
     Transport(String),
 }
 
-/// A live session; cheap to clone.
+/// A live session; cheap to clone. The server is stopped when the last clone goes.
 #[derive(Clone, Debug)]
-pub struct Session {}
-
-/// Starts the server or reaches it, and performs the handshake.
-///
-/// # Errors
-/// `connect_failed`, `connect_timeout`, `server_unauthorized`; nothing is left running.
-pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
-    let _ = options;
-    todo!()
+pub struct Session {
+    shared: Arc<Shared>,
 }
 
 impl Session {
     /// What the handshake told.
     #[must_use]
     pub fn peer(&self) -> &PeerInfo {
-        todo!()
+        &self.shared.info
     }
 
     /// Sends a request and waits for its raw result. Timeout, deadline and cancellation send
-    /// `notifications/cancelled`.
+    /// `notifications/cancelled`, and so does dropping the future.
+    ///
+    /// A `ping` that the server refuses counts as answered: it proves that the server lives.
     ///
     /// # Errors
-    /// `timeout`, `cancelled`, `connection_lost`, `server_error`, `message_too_large`,
-    /// `malformed_message`; `outcome_uncertain` is set where a `tools/call` may have run.
+    /// `timeout`, `cancelled`, `connection_lost`, `server_error`, `server_unauthorized`,
+    /// `message_too_large`, `malformed_message`; `outcome_uncertain` is set where a `tools/call`
+    /// may have run.
     pub async fn request(&self, rpc: Rpc, limits: RpcLimits) -> Result<RawResult, Failure> {
-        let _ = (rpc, limits);
-        todo!()
+        request::perform(&self.shared, rpc, limits).await
     }
 
     /// Resolves when the session has ended, at once if it already has.
     pub async fn closed(&self) -> ClosedBy {
-        todo!()
+        self.shared.closed().await
     }
 
     /// Ends the session: close stdin, wait, terminate, kill the process group. Never longer than
     /// the deadline.
     pub async fn close(&self, deadline: Deadline) {
-        let _ = deadline;
+        self.shared.close(deadline).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,8 @@ impl Inner {
             self.compact_if(&root, &mut lock, |lines, living| lines > living)
         });
         if let Err(error) = started {
-            StoreError::disk("stored", error).report();
+            let error = StoreError::disk("stored", error);
+            events::media_failed(error.code, &error.detail);
         }
         self.report_usage();
     }
@@ -84,7 +85,8 @@ impl Inner {
     fn remove_quietly(&self, victims: Victims, reason: &'static str) -> Discarded {
         let (discarded, fault) = self.remove(victims, reason);
         if let Some(error) = fault {
-            StoreError::disk("removed", error).report();
+            let error = StoreError::disk("removed", error);
+            events::media_failed(error.code, &error.detail);
         }
         discarded
     }
@@ -274,7 +276,7 @@ fn remove_file(
 
 /// Whether this store is the one that compacts; takes the lock when it is free.
 fn holds_lock(root: &Directory, lock: &mut Option<File>) -> io::Result<bool> {
-    let named = root.lock_file(LOCK)?;
+    let named = root.append(LOCK)?;
     if let Some(held) = lock
         && FileIdentity::of(held)? == FileIdentity::of(&named)?
     {

@@ -1,0 +1,135 @@
+//! What is remembered of event streams, so that a server that keeps closing them is not asked
+//! again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// Pause after a first common stream that brought nothing; doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(4);
+const MAX_PAUSE: Duration = Duration::from_secs(120);
+
+/// A common stream that lived this long was worth opening, even if nothing came.
+const WORTHWHILE: Duration = Duration::from_secs(30);
+
+/// Resumed responses in a row that may end without an event.
+const MAX_EMPTY_RESUMES: u32 = 3;
+
+/// Which stream a `GET` opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// The session's own, for what the server says unasked.
+    Common,
+    /// The continuation of a response that broke off.
+    Resumed,
+}
+
+/// Shared by all requests of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    was_open: bool,
+    common_last_id: Option<String>,
+    common_empty: u32,
+    resumes_empty: u32,
+}
+
+impl Streams {
+    /// Tells by the event id after which it starts what a `GET` is for.
+    pub(super) fn which(&self, last_event_id: Option<&str>) -> Stream {
+        match last_event_id {
+            Some(id) if self.0.lock().common_last_id.as_deref() != Some(id) => Stream::Resumed,
+            Some(_) | None => Stream::Common,
+        }
+    }
+
+    /// How long to wait before asking; `None` where it makes no sense any more.
+    pub(super) fn pause(&self, stream: Stream) -> Option<Duration> {
+        let state = self.0.lock();
+        match (stream, state.common_empty) {
+            (Stream::Common, 0) => Some(Duration::ZERO),
+            (Stream::Common, empty) => Some(
+                FIRST_PAUSE
+                    .saturating_mul(1 << (empty - 1).min(16))
+                    .min(MAX_PAUSE),
+            ),
+            (Stream::Resumed, _) => {
+                (state.resumes_empty < MAX_EMPTY_RESUMES).then_some(Duration::ZERO)
+            }
+        }
+    }
+
+    /// Whether the common stream was ever open: then it is worth trying again.
+    pub(super) fn was_open(&self) -> bool {
+        self.0.lock().was_open
+    }
+
+    /// A stream was opened.
+    pub(super) fn opened(&self, stream: Stream) {
+        self.0.lock().was_open |= stream == Stream::Common;
+    }
+
+    /// An event with an id came.
+    pub(super) fn saw_id(&self, stream: Stream, id: &str) {
+        if stream == Stream::Common {
+            self.0.lock().common_last_id = Some(id.to_owned());
+        }
+    }
+
+    /// A stream has ended.
+    pub(super) fn ended(&self, stream: Stream, brought_events: bool, lived: Duration) {
+        let mut state = self.0.lock();
+        let empty = match stream {
+            Stream::Common => &mut state.common_empty,
+            Stream::Resumed => &mut state.resumes_empty,
+        };
+        let is_empty = !brought_events && (stream == Stream::Resumed || lived < WORTHWHILE);
+        *empty = if is_empty { empty.saturating_add(1) } else { 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_common_stream_that_closes_at_once_is_asked_for_ever_more_seldom() {
+        let streams = Streams::default();
+        let mut asked_at = Vec::new();
+        let mut waited = Duration::ZERO;
+        for _ in 0..6 {
+            waited += streams.pause(Stream::Common).unwrap();
+            asked_at.push(waited.as_secs());
+            streams.ended(Stream::Common, false, Duration::from_millis(1));
+        }
+        assert_eq!(asked_at, [0, 4, 12, 28, 60, 124]);
+        streams.ended(Stream::Common, true, Duration::ZERO);
+        assert_eq!(streams.pause(Stream::Common), Some(Duration::ZERO));
+        streams.ended(Stream::Common, false, WORTHWHILE);
+        assert_eq!(streams.pause(Stream::Common), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_response_that_is_resumed_in_vain_is_given_up() {
+        let streams = Streams::default();
+        assert_eq!(streams.which(Some("7")), Stream::Resumed);
+        for _ in 0..MAX_EMPTY_RESUMES {
+            assert_eq!(streams.pause(Stream::Resumed), Some(Duration::ZERO));
+            streams.ended(Stream::Resumed, false, Duration::ZERO);
+        }
+        assert_eq!(streams.pause(Stream::Resumed), None);
+    }
+
+    #[test]
+    fn the_common_stream_is_known_by_its_last_id() {
+        let streams = Streams::default();
+        assert_eq!(streams.which(None), Stream::Common);
+        streams.saw_id(Stream::Resumed, "a");
+        assert_eq!(streams.which(Some("a")), Stream::Resumed);
+        streams.saw_id(Stream::Common, "b");
+        assert_eq!(streams.which(Some("b")), Stream::Common);
+    }
+}

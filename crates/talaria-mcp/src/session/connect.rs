@@ -1,0 +1,368 @@
+//! From configuration to a live session.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService,
+    serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::IntoTransport;
+use talaria_config::TransportConfig;
+use talaria_telemetry::events;
+use talaria_types::{Deadline, ErrorCode, Failure, runtime};
+
+use super::handler::Handler;
+use super::shared::{Ending, Labels, Shared};
+use super::{ClosedBy, ConnectOptions, PeerInfo, Session, listen};
+use crate::http;
+use crate::intake::Intake;
+use crate::intake::calls::Kind;
+use crate::process::Process;
+use crate::spawn::{Launch, LaunchRequest};
+use crate::stderr_log::{self, LastWords, StderrLog};
+use crate::stdio::{self, PipeEnds};
+
+/// rmcp's own patience with `server/discover`; ours is shorter where the deadline is near.
+const DISCOVER_SILENCE: Duration = Duration::from_secs(10);
+
+/// How long the exit status of a process and the end of its output wait for each other.
+const SETTLE_WAIT: Duration = Duration::from_millis(500);
+
+/// How long a process has whose session is over.
+const STOP_WAIT: Duration = Duration::from_secs(2);
+
+/// Starts the server or reaches it, and performs the handshake.
+///
+/// # Errors
+/// `connect_failed`, `connect_timeout`, `server_unauthorized`; nothing is left running.
+pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
+    let connecting = async {
+        match &options.transport {
+            TransportConfig::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
+                let request = LaunchRequest {
+                    command: command.clone(),
+                    args: args.clone(),
+                    env: env.clone(),
+                    cwd: cwd.clone(),
+                };
+                Box::pin(start(&options, request)).await
+            }
+            TransportConfig::Http { url, headers } => Box::pin(reach(&options, url, headers)).await,
+        }
+    };
+    connecting
+        .await
+        .map_err(|failure| failure.on_server(&options.server))
+}
+
+async fn start(options: &ConnectOptions, request: LaunchRequest) -> Result<Session, Failure> {
+    let environment = Arc::clone(&options.environment);
+    let prepare = move || Launch::prepare(request, &environment);
+    let launch = options.blocking.run(options.deadline, prepare).await??;
+    match start_once(options, &launch, lifecycle()).await {
+        Ok(session) => Ok(session),
+        // It cannot stand the question, so it is started again and not asked.
+        Err(Started {
+            died_at_discover: true,
+            ..
+        }) => {
+            tracing::debug!(server = %options.server, "the server died of server/discover");
+            start_once(options, &launch, ClientLifecycleMode::Initialize)
+                .await
+                .map_err(|started| started.failure)
+        }
+        Err(started) => Err(started.failure),
+    }
+}
+
+/// A start that came to nothing.
+struct Started {
+    failure: Failure,
+    died_at_discover: bool,
+}
+
+async fn start_once(
+    options: &ConnectOptions,
+    launch: &Launch,
+    mode: ClientLifecycleMode,
+) -> Result<Session, Started> {
+    let not_started = |error: std::io::Error| Started {
+        failure: failed(format!("{} cannot be started", launch.program().display()))
+            .caused_by(error),
+        died_at_discover: false,
+    };
+    let mut child = launch.start().map_err(not_started)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let process = Process::watch(child, options.guard.clone()).map_err(not_started)?;
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(not_started(std::io::ErrorKind::BrokenPipe.into()));
+    };
+    let header = format!("{} started, pid {}", options.server, process.pid);
+    let log = StderrLog::new(options.stderr_log.clone(), options.stderr_log_bytes);
+    let words = stderr_log::follow(stderr, log, &header, options.blocking.clone());
+    let intake = intake(options);
+    let ending = Ending::new();
+    let ends = PipeEnds {
+        closing: ending.stop.clone(),
+        ..PipeEnds::default()
+    };
+    let silence = discover_silence(options.deadline);
+    let transport = stdio::open(stdout, stdin, &intake, &ends, silence);
+    match shake_hands(transport, mode, &ending, options.deadline).await {
+        Ok(running) => {
+            let labels = labels(options);
+            drop(runtime::spawn(
+                "mcp_session",
+                watch_process(process.clone(), ends, ending.clone(), labels),
+            ));
+            Ok(session(options, intake, running, ending, Some(process)))
+        }
+        Err(error) => {
+            let is_closed = matches!(error, Some(ClientInitializeError::ConnectionClosed(_)));
+            let died_at_discover = is_closed && intake.calls.is_asked(Kind::Discover);
+            let failure = handshake_failure(options, &intake, error.as_ref());
+            Err(Started {
+                failure: bury(process, &words, failure).await,
+                died_at_discover,
+            })
+        }
+    }
+}
+
+/// Ends a process whose handshake failed and says what it said itself.
+async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure {
+    let by_itself = tokio::time::timeout(SETTLE_WAIT / 2, process.exited()).await;
+    process.stop(Deadline::after(Duration::ZERO));
+    let status = process.exited().await;
+    if by_itself.is_err() || failure.code() != ErrorCode::ConnectFailed {
+        return failure;
+    }
+    words.complete(SETTLE_WAIT).await;
+    let failure = failed(format!(
+        "the server process ended during the handshake ({status})"
+    ));
+    let text = words.text();
+    if text.is_empty() {
+        failure
+    } else {
+        failure.with_server_words(text)
+    }
+}
+
+async fn reach(
+    options: &ConnectOptions,
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<Session, Failure> {
+    let intake = intake(options);
+    let ending = Ending::new();
+    let silence = discover_silence(options.deadline);
+    let transport = http::open(url, headers, &intake, silence)?;
+    match shake_hands(transport, lifecycle(), &ending, options.deadline).await {
+        Ok(running) => Ok(session(options, intake, running, ending, None)),
+        Err(error) => Err(handshake_failure(options, &intake, error.as_ref())),
+    }
+}
+
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    }
+}
+
+fn discover_silence(deadline: Deadline) -> Duration {
+    DISCOVER_SILENCE.min(deadline.remaining() / 3)
+}
+
+type Running = RunningService<RoleClient, Handler>;
+
+/// The handshake within the deadline; the error is `None` when that passed.
+async fn shake_hands<T, E, A>(
+    transport: T,
+    mode: ClientLifecycleMode,
+    ending: &Ending,
+    deadline: Deadline,
+) -> Result<Running, Option<ClientInitializeError>>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let serving = serve_client_with_lifecycle_and_ct(Handler, transport, mode, ending.stop.clone());
+    match tokio::time::timeout_at(deadline.instant(), Box::pin(serving)).await {
+        Ok(Ok(running)) => {
+            running
+                .peer()
+                .set_response_cache_config(ClientCacheConfig::disabled())
+                .await;
+            Ok(running)
+        }
+        Ok(Err(error)) => Err(Some(error)),
+        Err(_) => Err(None),
+    }
+}
+
+fn session(
+    options: &ConnectOptions,
+    intake: Arc<Intake>,
+    running: Running,
+    ending: Ending,
+    process: Option<Process>,
+) -> Session {
+    let peer = running.peer().clone();
+    let pid = process.as_ref().map(|process| process.pid);
+    let peer_info = peer.peer_info();
+    let info = describe(peer_info.as_deref(), pid);
+    let labels = labels(options);
+    let is_process = process.is_some();
+    let loop_ending = ending.clone();
+    drop(runtime::spawn("mcp_session_loop", async move {
+        let reason = running.waiting().await;
+        tracing::debug!(server = %labels.server, ?reason, "session loop ended");
+        loop_ending.stopped.cancel();
+        if !is_process {
+            let cause = ClosedBy::Transport("the transport ended".to_owned());
+            loop_ending.tell(&labels, cause);
+        }
+    }));
+    if let Some(peer_info) = peer_info {
+        listen::begin(&peer, &peer_info, &ending);
+    }
+    let transport = options.transport.network_transport();
+    Session {
+        shared: Arc::new(Shared {
+            intake,
+            peer,
+            info,
+            transport,
+            ending,
+            process,
+        }),
+    }
+}
+
+/// A session over pipes whose other ends are in the test.
+#[cfg(test)]
+pub(super) async fn over_pipes<R, W>(
+    options: &ConnectOptions,
+    reader: R,
+    writer: W,
+) -> Result<Session, Failure>
+where
+    R: tokio::io::AsyncRead + Send + Unpin + 'static,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    let intake = intake(options);
+    let ending = Ending::new();
+    let ends = PipeEnds {
+        closing: ending.stop.clone(),
+        ..PipeEnds::default()
+    };
+    let transport = stdio::open(
+        reader,
+        writer,
+        &intake,
+        &ends,
+        discover_silence(options.deadline),
+    );
+    match shake_hands(transport, lifecycle(), &ending, options.deadline).await {
+        Ok(running) => Ok(session(options, intake, running, ending, None)),
+        Err(error) => Err(handshake_failure(options, &intake, error.as_ref())),
+    }
+}
+
+/// Finds out how a process and its pipes end, and ends what is left of them.
+async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels: Labels) {
+    let cause = tokio::select! {
+        status = process.exited() => {
+            // What it said before it went is still in the pipe.
+            drop(tokio::time::timeout(SETTLE_WAIT, ends.output_ended.cancelled()).await);
+            ClosedBy::ChildExit(status)
+        }
+        () = ends.output_ended.cancelled() => {
+            match tokio::time::timeout(SETTLE_WAIT, process.exited()).await {
+                Ok(status) => ClosedBy::ChildExit(status),
+                Err(_) => ClosedBy::Transport("the server closed its output".to_owned()),
+            }
+        }
+        () = ending.stop.cancelled() => ClosedBy::Us,
+    };
+    ending.tell(&labels, cause);
+    process.stop(Deadline::after(STOP_WAIT));
+}
+
+fn handshake_failure(
+    options: &ConnectOptions,
+    intake: &Intake,
+    error: Option<&ClientInitializeError>,
+) -> Failure {
+    let known = intake.calls.handshake_failure();
+    match (known, error) {
+        (Some(known), _) if known.code() == ErrorCode::ServerUnauthorized => known,
+        (_, None) => {
+            events::deadline_exceeded("connect");
+            let detail = "the server did not complete the handshake in time (`connect_timeout`)";
+            Failure::new(ErrorCode::ConnectTimeout, detail)
+        }
+        (Some(known), Some(_)) => {
+            let failure = failed(format!("the handshake failed: {}", known.detail()));
+            match known.server_words() {
+                Some(words) => failure.with_server_words(words),
+                None => failure,
+            }
+        }
+        (None, Some(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => {
+            failed("the server speaks no protocol revision that Talaria knows")
+        }
+        (None, Some(error)) => {
+            tracing::debug!(server = %options.server, %error, "handshake failed");
+            failed("the server ended the connection or gave no usable answer to the handshake")
+        }
+    }
+}
+
+fn failed(detail: impl Into<String>) -> Failure {
+    Failure::new(ErrorCode::ConnectFailed, detail)
+}
+
+fn intake(options: &ConnectOptions) -> Arc<Intake> {
+    Arc::new(Intake::new(
+        options.server.clone(),
+        options.message_bytes,
+        Arc::clone(&options.sink),
+        options.blocking.clone(),
+        options.events.clone(),
+    ))
+}
+
+fn labels(options: &ConnectOptions) -> Labels {
+    Labels {
+        server: options.server.clone(),
+        transport: options.transport.network_transport(),
+    }
+}
+
+fn describe(peer: Option<&ServerPeerInfo>, pid: Option<u32>) -> PeerInfo {
+    let name = peer.and_then(|peer| peer.server_info.as_ref());
+    let offers = peer.map(|peer| &peer.capabilities);
+    PeerInfo {
+        name: name.map_or_else(|| "unknown".to_owned(), |name| name.name.clone()),
+        version: name.map_or_else(|| "unknown".to_owned(), |name| name.version.clone()),
+        protocol_version: peer
+            .map(|peer| peer.protocol_version.as_str().to_owned())
+            .unwrap_or_default(),
+        tools: offers.is_some_and(|offers| offers.tools.is_some()),
+        resources: offers.is_some_and(|offers| offers.resources.is_some()),
+        prompts: offers.is_some_and(|offers| offers.prompts.is_some()),
+        instructions: peer.and_then(|peer| peer.instructions.clone()),
+        pid,
+    }
+}
