@@ -6,6 +6,14 @@ pub mod deliver;
 pub mod directory;
 pub mod supervisor;
 
+mod backoff;
+mod catalogue;
+mod paging;
+mod server;
+mod tokens;
+mod upstream;
+mod utility;
+
 pub use deliver::{DeliverOptions, DeliveryService};
 pub use directory::{PublicTool, ToolTarget, Utility};
 pub use supervisor::{

@@ -1,17 +1,28 @@
-//! The supervisor: routes calls and owns every server's life.
+//! The supervisor: owns every server's life; its handle routes calls without passing through it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use talaria_config::Config;
 use talaria_content::{ReaderTool, ResultKind};
-use talaria_types::{CallContext, Deadline, Failure, RawResult, ServerName};
+use talaria_mcp::Guard;
+use talaria_types::runtime::BlockingPool;
+use talaria_types::{ErrorCode, Failure, PayloadSink, RawResult, ServerName};
 
-use crate::directory::PublicTool;
+pub(crate) mod actor;
+mod handle;
+mod lifeline;
+mod messages;
+pub(crate) mod plan;
+mod status;
+
+pub use handle::SupervisorHandle;
+
+use crate::upstream::{Connector, McpConnector};
+use plan::Timing;
 
 /// Where actors run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +41,13 @@ pub struct SupervisorOptions {
     /// Where payloads and files go.
     pub store: talaria_media::MediaStore,
     /// Bounded blocking jobs.
-    pub blocking: talaria_types::runtime::BlockingPool,
+    pub blocking: BlockingPool,
     /// Where actors run.
     pub placement: Placement,
     /// Program to start as the guard process, none to run without.
     pub guard_program: Option<PathBuf>,
     /// The process environment.
-    pub environment: Arc<std::collections::BTreeMap<String, String>>,
+    pub environment: Arc<BTreeMap<String, String>>,
 }
 
 /// Starts the supervisor.
@@ -44,14 +55,59 @@ pub struct SupervisorOptions {
 pub struct Supervisor {}
 
 impl Supervisor {
-    /// Starts the actor and, in parallel, every enabled server. Returns at once.
+    /// Starts the actor and, in parallel, every enabled server. Returns at once. Needs a running
+    /// `actix::System`.
     ///
     /// # Errors
     /// The guard process cannot be started.
     pub fn start(options: SupervisorOptions) -> Result<SupervisorHandle, Failure> {
-        let _ = options;
-        todo!()
+        let guard = options
+            .guard_program
+            .as_deref()
+            .map(Guard::start)
+            .transpose();
+        let guard = guard.map_err(|error| {
+            Failure::new(ErrorCode::Internal, "the guard process cannot be started")
+                .caused_by(error)
+        })?;
+        let config = &options.config.talaria;
+        let connector = McpConnector {
+            sink: Arc::new(options.store) as Arc<dyn PayloadSink>,
+            blocking: options.blocking.clone(),
+            guard,
+            message_bytes: config.limits.message_bytes,
+            logs: config.home.join("logs"),
+            stderr_log_bytes: config.limits.stderr_log_bytes,
+            environment: options.environment,
+        };
+        Ok(Self::start_with(&Parts {
+            config: options.config,
+            blocking: options.blocking,
+            placement: options.placement,
+            connector: Arc::new(connector),
+            timing: Timing::PRODUCTION,
+        }))
     }
+
+    /// Starts over any connector.
+    pub(crate) fn start_with(parts: &Parts) -> SupervisorHandle {
+        actor::start(parts)
+    }
+}
+
+/// What a supervisor needs, whatever makes the sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    /// The configuration.
+    pub(crate) config: Arc<Config>,
+    /// Bounded blocking jobs.
+    pub(crate) blocking: BlockingPool,
+    /// Where actors run.
+    pub(crate) placement: Placement,
+    /// Makes sessions.
+    pub(crate) connector: Arc<dyn Connector>,
+    /// Intervals and limits.
+    pub(crate) timing: Timing,
 }
 
 /// A server's raw answer and what is needed to deliver it.
@@ -96,103 +152,4 @@ pub struct ServerStatus {
     pub restarts: u64,
     /// Milliseconds until the next attempt.
     pub next_attempt_ms: Option<u64>,
-}
-
-/// Handle to the supervisor; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct SupervisorHandle {}
-
-impl SupervisorHandle {
-    /// Calls a tool by its public name.
-    ///
-    /// # Errors
-    /// Any transport-level failure; a tool's own error is an answer.
-    pub async fn call_tool(&self, ctx: CallContext, public_name: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, Failure> {
-        let _ = (ctx, public_name, arguments);
-        todo!()
-    }
-
-    /// Finds the public name for a server and a raw tool name.
-    ///
-    /// # Errors
-    /// `unknown_server`, `unknown_tool`.
-    pub fn resolve(&self, server: &str, tool: &str) -> Result<PublicTool, Failure> {
-        let _ = (server, tool);
-        todo!()
-    }
-
-    /// Looks a public name up.
-    #[must_use]
-    pub fn find_tool(&self, public_name: &str) -> Option<PublicTool> {
-        let _ = public_name;
-        todo!()
-    }
-
-    /// Every tool, in a fixed order.
-    #[must_use]
-    pub fn tools(&self) -> Vec<PublicTool> {
-        todo!()
-    }
-
-    /// The tool that reads a server's resources.
-    #[must_use]
-    pub fn reader_tool(&self, server: &str) -> ReaderTool {
-        let _ = server;
-        todo!()
-    }
-
-    /// Every server.
-    ///
-    /// # Errors
-    /// The supervisor does not answer.
-    pub async fn servers(&self, deadline: Deadline) -> Result<Vec<ServerStatus>, Failure> {
-        let _ = deadline;
-        todo!()
-    }
-
-    /// One server.
-    ///
-    /// # Errors
-    /// `unknown_server`.
-    pub async fn server(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
-        let _ = (name, deadline);
-        todo!()
-    }
-
-    /// Ends the session and starts a new one now; answers with the status it reached.
-    ///
-    /// # Errors
-    /// `unknown_server`, `server_disabled`, `server_misconfigured`.
-    pub async fn reconnect(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
-        let _ = (name, deadline);
-        todo!()
-    }
-
-    /// Starts a disabled server.
-    ///
-    /// # Errors
-    /// `unknown_server`, `server_misconfigured`.
-    pub async fn enable(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
-        let _ = (name, deadline);
-        todo!()
-    }
-
-    /// Stops a server until it is enabled again.
-    ///
-    /// # Errors
-    /// `unknown_server`.
-    pub async fn disable(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
-        let _ = (name, deadline);
-        todo!()
-    }
-
-    /// Waits until every enabled server is ready or has failed once.
-    pub async fn settled(&self, deadline: Deadline) {
-        let _ = deadline;
-    }
-
-    /// Takes no new calls, waits for those that run, stops every server.
-    pub async fn drain(&self, calls: Duration) {
-        let _ = calls;
-    }
 }

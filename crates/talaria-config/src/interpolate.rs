@@ -96,12 +96,15 @@ impl<'a> Variables<'a> {
             .map(String::as_str)
     }
 
-    /// `~` and `~/…` with the home directory in place of the `~`; `None` if there is none.
+    /// `~` and `~/…` with the home directory in place of the `~`; `None` if there is none, or
+    /// if another user's home is asked for.
     pub(crate) fn expand_tilde(self, text: &str) -> Option<String> {
         match text.strip_prefix('~') {
-            Some("") => self.user_home().map(ToOwned::to_owned),
-            Some(rest) if rest.starts_with('/') => Some(format!("{}{rest}", self.user_home()?)),
-            Some(_) | None => Some(text.to_owned()),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Some(format!("{}{rest}", self.user_home()?))
+            }
+            Some(_) => None,
+            None => Some(text.to_owned()),
         }
     }
 

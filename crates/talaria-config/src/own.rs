@@ -68,7 +68,7 @@ fn read_home(section: &Section<'_>, findings: &mut Findings) -> PathBuf {
     let Some(expanded) = variables.expand_tilde(text).map(PathBuf::from) else {
         findings.error(
             &path,
-            "`~` needs the variable `HOME`; set an absolute path instead",
+            "`~/` needs the variable `HOME`; set an absolute path instead",
         );
         return PathBuf::new();
     };

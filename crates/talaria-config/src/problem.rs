@@ -68,8 +68,8 @@ pub(crate) struct Findings {
 impl Findings {
     pub(crate) fn error(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(Problem {
-            path: path.to_owned(),
-            message: message.into(),
+            path: one_line(path),
+            message: one_line(&message.into()),
         });
     }
 
@@ -77,7 +77,7 @@ impl Findings {
     pub(crate) fn warn(&mut self, path: &str, message: impl AsRef<str>) {
         let separator = if path.is_empty() { "" } else { ": " };
         self.warnings
-            .insert(format!("{path}{separator}{}", message.as_ref()));
+            .insert(one_line(&format!("{path}{separator}{}", message.as_ref())));
     }
 
     pub(crate) fn take_problems(&mut self) -> Vec<Problem> {
@@ -98,4 +98,17 @@ impl Findings {
     pub(crate) fn into_warnings(self) -> (Vec<String>, SecretValues) {
         (self.warnings.into_iter().collect(), self.secrets)
     }
+}
+
+/// Names come from the file; one with a line break must not make a line of its own in a log.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
 }

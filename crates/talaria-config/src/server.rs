@@ -269,7 +269,10 @@ fn expand(section: &Section<'_>, findings: &mut Findings, key: &str, text: &str)
     }
     let expanded = section.variables().expand_tilde(text);
     if expanded.is_none() {
-        findings.error(&path, "`~` needs the variable `HOME`");
+        findings.error(
+            &path,
+            "`~/` needs the variable `HOME`, and no other home than that is known",
+        );
     }
     expanded
 }

@@ -14,5 +14,7 @@ pub mod render;
 pub use delivery::{
     Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, Gate, Link, Notice,
 };
-pub use plan::{Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind, plan};
+pub use plan::{
+    Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind, plan,
+};
 pub use render::{Format, render};

@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) created: SystemTime,
     pub(crate) used: SystemTime,
     /// None for a file the index does not know: it counts and expires, and nobody can ask for it.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<Box<Record>>,
     /// Whether the file itself was seen to be what the index says.
     pub(crate) verified: bool,
     leases: usize,
@@ -68,7 +68,7 @@ pub(crate) struct NoRoom;
 pub(crate) type Victims = Vec<(Location, Entry)>;
 
 impl Entry {
-    pub(crate) const fn new(bytes: u64, created: SystemTime, record: Option<Record>) -> Self {
+    pub(crate) const fn new(bytes: u64, created: SystemTime, record: Option<Box<Record>>) -> Self {
         Self {
             bytes,
             created,

@@ -97,6 +97,14 @@ impl Directory {
         Ok(regular(self.open_with(name, flags)?.into())?.0)
     }
 
+    /// Opens a regular file that is only there to be locked and makes it when it is missing.
+    ///
+    /// It is open for reading only, so that the disk can still be made read-only.
+    pub(crate) fn lock_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlag::O_RDONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        Ok(regular(self.open_with(name, flags)?.into())?.0)
+    }
+
     /// Gives a file another name, replacing what has that name already.
     pub(crate) fn rename(&self, from: &str, to: &Self, name: &str) -> io::Result<()> {
         Ok(renameat(&self.handle, from, &to.handle, name)?)

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use talaria_telemetry::events;
 use talaria_types::{ErrorCode, PayloadError};
 
 /// Why the store could not do something.
@@ -24,6 +25,14 @@ impl StoreError {
             code: ErrorCode::UnknownArtifact,
             detail: "No artifact has this id, or it has expired.".to_owned(),
             source: None,
+        }
+    }
+
+    /// Logs and counts a file that could not be handled, its cause included.
+    pub(crate) fn report(&self) {
+        match &self.source {
+            Some(source) => events::media_failed(self.code, &format!("{self} ({source})")),
+            None => events::media_failed(self.code, &self.detail),
         }
     }
 

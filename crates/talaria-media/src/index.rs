@@ -63,7 +63,7 @@ pub(crate) struct IndexCursor {
 impl SavedFile {
     /// The line of a file, if it is one that has an id.
     pub(crate) fn of(location: &Location, entry: &Entry) -> Option<Self> {
-        let record = entry.record.clone()?;
+        let record = *entry.record.clone()?;
         Some(Self {
             id: record.id,
             kind: location.folder.kind(),
@@ -95,7 +95,10 @@ impl SavedFile {
             sha256,
             owner: self.owner,
         };
-        Some((location, Entry::new(self.bytes, created, Some(record))))
+        Some((
+            location,
+            Entry::new(self.bytes, created, Some(Box::new(record))),
+        ))
     }
 }
 

@@ -43,8 +43,9 @@
 //! # Quota and expiry
 //!
 //! * A file older than `media.ttl` is removed by the next sweep, however often it is read.
-//! * Over `media.max_bytes`, or over a million files, the least recently used go first; reading
-//!   an artifact counts as use, and the time of use is kept as the file's modification time.
+//! * Over `media.max_bytes`, or over 250,000 files (each costs about a kilobyte of memory), the
+//!   least recently used go first. Reading an artifact counts as use, and the time of use is
+//!   kept as the file's modification time.
 //! * A save that finds no room makes some the same way. When it cannot, it removes nothing and
 //!   fails with `media_unavailable`, the quota named in the detail.
 //! * A file younger than `media.grace`, or open for reading, is never removed, except by

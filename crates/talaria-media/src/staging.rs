@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use talaria_telemetry::events;
 use talaria_types::payload::HEAD_BYTES;
 use talaria_types::{PayloadError, PayloadWriter, StagedPayload};
 use ulid::Ulid;
@@ -125,6 +124,6 @@ impl PayloadWriter for StagingFile {
 /// Reports a payload that could not be staged.
 pub(crate) fn staging_failed(error: io::Error) -> PayloadError {
     let error = StoreError::disk("stored", error);
-    events::media_failed(error.code, &error.detail);
+    error.report();
     error.into()
 }

@@ -24,7 +24,7 @@ use crate::root::Root;
 use crate::staging::{StagingFile, staging_failed};
 
 /// Files the store keeps at most, so that its memory is bounded too.
-const MAX_FILES: usize = 1_000_000;
+const MAX_FILES: usize = 250_000;
 /// Dead index lines that are worth a compaction while the store runs.
 const DEAD_LINES: usize = 1024;
 
@@ -126,7 +126,7 @@ impl MediaStore {
         let saved = self.inner.save(request, owner);
         match &saved {
             Ok(artifact) => events::media_saved(kind, artifact.bytes),
-            Err(error) => events::media_failed(error.code, &error.detail),
+            Err(error) => error.report(),
         }
         self.inner.report_usage();
         saved
@@ -317,7 +317,7 @@ impl Inner {
             source_uri,
             sha256,
             owner,
-        } = entry.record?;
+        } = *entry.record?;
         let url = self
             .base_url
             .as_ref()

@@ -7,7 +7,7 @@ use talaria_content::Format;
 
 /// Talaria, the delivery runtime between MCP servers and models.
 #[derive(Debug, Parser)]
-#[command(name = "talaria", version, about, after_help = exit_codes(), max_term_width = 100)]
+#[command(name = "talaria", version, after_help = exit_codes(), max_term_width = 100)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -83,7 +83,7 @@ pub struct TargetArguments {
     /// The bearer token comes from TALARIA_TOKEN.
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "home", "standalone"])]
     pub url: Option<String>,
-    /// Do the work in this process instead of asking a service; implied by --config.
+    /// Do the work in this process instead of asking a service; implied by --config and --home.
     #[arg(long)]
     pub standalone: bool,
     /// Where the configuration is.

@@ -24,7 +24,7 @@ use rmcp::{
     transport::stdio_pipes,
 };
 
-pub use tools::blob_bytes;
+pub use tools::{blob_bytes, long_text};
 
 /// Hidden subcommand of the binary that runs [`serve_stdio`].
 pub const DEMO_SERVER_SUBCOMMAND: &str = "demo-server";

@@ -31,7 +31,7 @@ fn without_a_home_directory_an_absolute_path_is_asked_for() {
     let errors = load_default(&BTreeMap::new()).expect_err("no home");
     assert_eq!(
         errors.to_string(),
-        "configuration (none) is not usable\n  talaria.home: `~` needs the variable `HOME`; set an absolute path instead"
+        "configuration (none) is not usable\n  talaria.home: `~/` needs the variable `HOME`; set an absolute path instead"
     );
     let text = "talaria: { home: /var/lib/talaria }";
     let config = load(text, &BTreeMap::new(), &Source::default()).expect("valid");
@@ -53,6 +53,22 @@ fn relative_home_counts_from_the_file() {
         config.expect("valid").talaria.home,
         Path::new("/srv/work/data")
     );
+}
+
+#[test]
+fn homes_of_other_users_are_refused() {
+    let wanted = ["talaria.home: `~/` needs the variable `HOME`; set an absolute path instead"];
+    assert_eq!(problems("talaria: { home: ~root/x }"), wanted);
+}
+
+#[test]
+fn names_cannot_break_lines_of_a_report() {
+    let found = problems("talaria: { \"a\\nERROR b\": 1, limits: { \"\\e[2J\": 2 } }");
+    assert!(
+        found.iter().all(|line| !line.contains(char::is_control)),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 2);
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Inner {
             name: record.name.clone(),
             named,
         };
-        let entry = Entry::new(bytes, created, Some(record)).verified();
+        let entry = Entry::new(bytes, created, Some(Box::new(record))).verified();
         let location = self.publish(payload, &wish, &entry)?;
         room.fill(location.clone(), entry.clone());
         self.describe(&location, entry)

@@ -37,8 +37,7 @@ impl Inner {
             self.compact_if(&root, &mut lock, |lines, living| lines > living)
         });
         if let Err(error) = started {
-            let error = StoreError::disk("stored", error);
-            events::media_failed(error.code, &error.detail);
+            StoreError::disk("stored", error).report();
         }
         self.report_usage();
     }
@@ -85,8 +84,7 @@ impl Inner {
     fn remove_quietly(&self, victims: Victims, reason: &'static str) -> Discarded {
         let (discarded, fault) = self.remove(victims, reason);
         if let Some(error) = fault {
-            let error = StoreError::disk("removed", error);
-            events::media_failed(error.code, &error.detail);
+            StoreError::disk("removed", error).report();
         }
         discarded
     }
@@ -276,7 +274,7 @@ fn remove_file(
 
 /// Whether this store is the one that compacts; takes the lock when it is free.
 fn holds_lock(root: &Directory, lock: &mut Option<File>) -> io::Result<bool> {
-    let named = root.append(LOCK)?;
+    let named = root.lock_file(LOCK)?;
     if let Some(held) = lock
         && FileIdentity::of(held)? == FileIdentity::of(&named)?
     {

@@ -294,8 +294,9 @@ pub fn blob_bytes(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Numbered lines, cut at a length.
-fn long_text(characters: usize) -> String {
+/// The text of `long_text`: numbered lines, cut at a length.
+#[must_use]
+pub fn long_text(characters: usize) -> String {
     let mut text = String::with_capacity(characters.saturating_add(64));
     let mut line = 1_u64;
     while text.len() < characters {

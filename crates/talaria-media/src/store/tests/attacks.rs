@@ -1,8 +1,9 @@
 //! Hostile names and planted links: nothing outside the root is touched.
 
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use proptest::prelude::*;
 
 use super::*;
@@ -98,23 +99,11 @@ fn a_planted_fifo_blocks_nobody() {
     let store = bench.open();
     let artifact = save(&store, b"x");
     fs::remove_file(&artifact.path).unwrap();
-    assert!(
-        Command::new("mkfifo")
-            .arg(&artifact.path)
-            .status()
-            .unwrap()
-            .success()
-    );
+    mkfifo(&artifact.path, Mode::S_IRWXU).unwrap();
     assert_eq!(code(store.read(&artifact.id)), ErrorCode::MediaUnavailable);
     fs::remove_file(bench.root().join("index.jsonl")).unwrap();
     let index = bench.root().join("index.jsonl");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&index)
-            .status()
-            .unwrap()
-            .success()
-    );
+    mkfifo(&index, Mode::S_IRWXU).unwrap();
     assert_eq!(
         code(store.save(document("a.pdf", b"x"), None)),
         ErrorCode::MediaUnavailable

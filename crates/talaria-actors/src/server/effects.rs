@@ -1,0 +1,314 @@
+//! How the server actor carries out what its state machine asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::fut::wrap_future;
+use actix::{ActorContext, ActorFutureExt, AsyncContext, Context};
+use talaria_mcp::{ClosedBy, SessionEvent};
+use talaria_telemetry::events;
+use talaria_types::{Deadline, ErrorCode, Failure};
+use tokio::sync::mpsc;
+use tracing::Instrument;
+
+use crate::catalogue::{self, Catalogue};
+use crate::directory::Change;
+use crate::server::actor::{Attempt, ServerActor};
+use crate::server::handle::ServerHandle;
+use crate::server::job::CallJob;
+use crate::server::messages::Reply;
+use crate::server::refusal;
+use crate::server::state::{CallEnd, CallId, Effect, Epoch, Input, Reason, Refusal};
+use crate::upstream::{ConnectRequest, Upstream};
+
+/// What a server says on its own and nobody has read yet.
+const EVENTS: usize = 16;
+/// How much longer than its deadline closing a session may take.
+const CLOSE_OVERRUN: Duration = Duration::from_secs(2);
+
+impl ServerActor {
+    /// Carries one effect out.
+    pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Context<Self>) {
+        match effect {
+            Effect::Connect(epoch) => self.connect(epoch, ctx),
+            Effect::AbandonConnect => {
+                if let Some(connecting) = self.connecting.take() {
+                    ctx.cancel_future(connecting);
+                }
+            }
+            Effect::Close(epoch) => self.close(epoch, ctx),
+            Effect::Begin(id) => self.begin(id, ctx),
+            Effect::Answer(id) => self.answer(id),
+            Effect::Abort(id) => {
+                events::deadline_exceeded("drain");
+                if let Some(call) = self.calls.get_mut(&id) {
+                    call.aborted = true;
+                    call.cancel.cancel();
+                }
+            }
+            Effect::Refuse(id, why) => self.refuse(id, why),
+            Effect::Forget(id) => drop(self.calls.remove(&id)),
+            Effect::Refresh(epoch) => self.refresh(epoch, ctx),
+            Effect::Stop => ctx.stop(),
+        }
+    }
+
+    fn connect(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        let handle = &self.setup.handle;
+        if handle.snapshot().starts > 0 {
+            events::server_reconnect(handle.name(), self.state.reason().cause);
+        }
+        handle.publish(self.generation, "", |snapshot| snapshot.starts += 1);
+        let (events, said) = mpsc::channel(EVENTS);
+        let request = ConnectRequest {
+            config: Arc::clone(&self.setup.config),
+            deadline: Deadline::after(self.setup.config.connect_timeout),
+            events,
+        };
+        let opening = catalogue::open(
+            Arc::clone(&self.setup.connector),
+            request,
+            self.setup.blocking.clone(),
+        );
+        let span = tracing::info_span!(parent: None, "connect", server = %handle.name());
+        let done = wrap_future::<_, Self>(opening.instrument(span))
+            .map(move |opened, actor, ctx| actor.opened(epoch, opened, said, ctx));
+        self.connecting = Some(ctx.spawn(done));
+    }
+
+    fn opened(
+        &mut self,
+        epoch: Epoch,
+        opened: Result<(Arc<dyn Upstream>, Catalogue), Failure>,
+        said: mpsc::Receiver<SessionEvent>,
+        ctx: &mut Context<Self>,
+    ) {
+        self.connecting = None;
+        let input = match opened {
+            Ok((session, catalogue)) => {
+                if self.is_stale() {
+                    let closing = session.close(Deadline::after(self.setup.close_within));
+                    ctx.spawn(wrap_future::<_, Self>(closing).map(|(), _, ctx| ctx.stop()));
+                    return;
+                }
+                self.session = Some(Arc::clone(&session));
+                self.setup
+                    .handle
+                    .keep_session(self.generation, Some(Arc::clone(&session)));
+                self.publish_catalogue(catalogue);
+                self.watch_end(epoch, &session, ctx);
+                self.listen(epoch, said, ctx);
+                self.attempt = Some(Attempt {
+                    peer: Some(session.peer().clone()),
+                });
+                Input::Connected(epoch)
+            }
+            Err(failure) => {
+                let code = failure.code();
+                if matches!(code, ErrorCode::ConnectTimeout) {
+                    events::deadline_exceeded("connect");
+                }
+                tracing::warn!(
+                    server = %self.setup.handle.name(),
+                    code = code.as_str(),
+                    error = ?failure,
+                    "cannot connect"
+                );
+                self.attempt = Some(Attempt { peer: None });
+                let permanent = matches!(
+                    code,
+                    ErrorCode::ServerUnauthorized | ErrorCode::ServerMisconfigured
+                );
+                let reason = Reason::new(code.as_str(), failure.detail());
+                Input::ConnectFailed {
+                    epoch,
+                    permanent,
+                    reason,
+                }
+            }
+        };
+        self.apply(input, ctx);
+    }
+
+    fn watch_end(&self, epoch: Epoch, session: &Arc<dyn Upstream>, ctx: &mut Context<Self>) {
+        let ended = wrap_future::<_, Self>(session.closed()).map(move |by, actor, ctx| {
+            let reason = match by {
+                ClosedBy::Us => Reason::new("closed", "the session was closed"),
+                ClosedBy::ChildExit(status) => {
+                    Reason::new("exited", format!("the server's process ended: {status}"))
+                }
+                ClosedBy::Transport(words) => {
+                    Reason::new("connection_lost", format!("the connection ended: {words}"))
+                }
+            };
+            actor.apply(Input::SessionEnded { epoch, reason }, ctx);
+        });
+        ctx.spawn(ended);
+    }
+
+    /// Takes what the server says on its own; the work it asks for runs elsewhere.
+    fn listen(
+        &self,
+        epoch: Epoch,
+        mut said: mpsc::Receiver<SessionEvent>,
+        ctx: &mut Context<Self>,
+    ) {
+        let next = async move { (said.recv().await, said) };
+        let heard = wrap_future::<_, Self>(next).map(move |(event, said), actor, ctx| {
+            let Some(event) = event else { return };
+            match event {
+                SessionEvent::ToolsChanged => actor.apply(Input::ToolsChanged(epoch), ctx),
+                SessionEvent::ResourcesChanged | SessionEvent::PromptsChanged => {
+                    tracing::debug!(server = %actor.setup.handle.name(), ?event, "list changed");
+                }
+            }
+            actor.listen(epoch, said, ctx);
+        });
+        ctx.spawn(heard);
+    }
+
+    fn close(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        self.setup.handle.keep_session(self.generation, None);
+        let session = self.session.take();
+        let within = self.setup.close_within;
+        let closing = async move {
+            let Some(session) = session else { return };
+            let closing = session.close(Deadline::after(within));
+            if tokio::time::timeout(within + CLOSE_OVERRUN, closing)
+                .await
+                .is_err()
+            {
+                tracing::warn!("a session did not close in time");
+            }
+        };
+        let closed = wrap_future::<_, Self>(closing)
+            .map(move |(), actor, ctx| actor.apply(Input::SessionClosed(epoch), ctx));
+        ctx.spawn(closed);
+    }
+
+    fn begin(&mut self, id: CallId, ctx: &mut Context<Self>) {
+        let epoch = self.state.epoch();
+        let (Some(call), Some(session)) = (self.calls.get(&id), self.session.clone()) else {
+            // The state machine begins calls it accepted, on a session that is up.
+            tracing::error!(call = id.0, "a call began that is not known");
+            return;
+        };
+        let name = self.setup.handle.name();
+        events::server_queue_waited(name, call.ticket.since.elapsed());
+        call.ticket.mark_sent(true);
+        let job = CallJob {
+            session,
+            server: name.clone(),
+            ticket: Arc::clone(&call.ticket),
+            cancel: call.cancel.clone(),
+            idle: self.setup.config.timeout,
+        };
+        let span = tracing::debug_span!(parent: &call.ticket.ctx.span, "rpc", server = %name);
+        let ended = wrap_future::<_, Self>(job.run().instrument(span))
+            .map(move |(reply, end), actor, ctx| actor.call_ended(id, epoch, reply, end, ctx));
+        ctx.spawn(ended);
+    }
+
+    fn call_ended(
+        &mut self,
+        id: CallId,
+        epoch: Epoch,
+        reply: Reply,
+        end: CallEnd,
+        ctx: &mut Context<Self>,
+    ) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.outcome = Some(reply);
+            if end == CallEnd::LostUnsent {
+                call.ticket.mark_sent(false);
+            }
+        }
+        self.apply(Input::CallEnded { id, epoch, end }, ctx);
+    }
+
+    fn answer(&mut self, id: CallId) {
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        let name = self.setup.handle.name();
+        let reply = match call.outcome {
+            Some(Err(failure)) if call.aborted && failure.code() == ErrorCode::Cancelled => {
+                Err(refusal::draining(ErrorCode::ShuttingDown, name).outcome_uncertain())
+            }
+            Some(reply) => reply,
+            None => Err(refusal::broken(name)),
+        };
+        // Nobody waits where the caller has gone; the result is dropped with its files.
+        drop(call.reply.send(reply));
+    }
+
+    fn refuse(&mut self, id: CallId, why: Refusal) {
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        let handle = &self.setup.handle;
+        let mut snapshot = handle.snapshot();
+        self.show(&mut snapshot);
+        let failure = refusal::failure(why, handle.name(), &snapshot, &call.ticket);
+        drop(call.reply.send(Err(failure)));
+    }
+
+    fn refresh(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
+        let Some(session) = self.session.clone() else {
+            return;
+        };
+        let config = Arc::clone(&self.setup.config);
+        let listing = catalogue::read(session, config, self.setup.blocking.clone());
+        let span = tracing::info_span!(parent: None, "refresh", server = %self.setup.handle.name());
+        let read =
+            wrap_future::<_, Self>(listing.instrument(span)).map(move |listed, actor, ctx| {
+                match listed {
+                    Ok(catalogue) if epoch == actor.state.epoch() => {
+                        actor.publish_catalogue(catalogue);
+                    }
+                    Ok(_) => {}
+                    Err(failure) => tracing::warn!(
+                        server = %actor.setup.handle.name(),
+                        code = failure.code().as_str(),
+                        error = ?failure,
+                        "cannot list the tools again; the old list stays"
+                    ),
+                }
+                actor.apply(Input::RefreshEnded, ctx);
+            });
+        ctx.spawn(read);
+    }
+
+    fn publish_catalogue(&self, catalogue: Catalogue) {
+        let handle = &self.setup.handle;
+        if handle.generation() != self.generation {
+            return;
+        }
+        let first = !handle.snapshot().listed;
+        if let Some(cut) = catalogue.cut {
+            tracing::warn!(server = %handle.name(), "tool list cut short: {cut}");
+        }
+        let tools = catalogue.tools.len();
+        let change = self.setup.directory.publish(handle, catalogue.tools);
+        report(handle, &change, first);
+        handle.publish(self.generation, "", |snapshot| {
+            snapshot.tools = tools;
+            snapshot.listed = true;
+        });
+    }
+}
+
+fn report(handle: &ServerHandle, change: &Change, first: bool) {
+    if change.added.is_empty() && change.removed.is_empty() {
+        return;
+    }
+    events::catalogue_changed(handle.name(), change.added.len(), change.removed.len());
+    if !first {
+        tracing::warn!(
+            server = %handle.name(),
+            added = change.added.join(" "),
+            removed = change.removed.join(" "),
+            "the server changed its tools"
+        );
+    }
+}

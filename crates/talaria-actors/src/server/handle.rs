@@ -1,0 +1,474 @@
+//! The handle to one server: calls, snapshot and control, without knowing the actor.
+//!
+//! It outlives the actor. When an actor dies, calls that were not sent yet go to its successor;
+//! calls that may have been sent fail with `outcome_uncertain`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix::Addr;
+use actix::dev::SendError;
+use parking_lot::Mutex;
+use talaria_config::{NamePrefix, TransportConfig};
+use talaria_telemetry::events;
+use talaria_types::{Deadline, ErrorCode, Failure, ServerName};
+use tokio::sync::{oneshot, watch};
+
+use crate::server::actor::ServerActor;
+use crate::server::messages::{CallTool, CancelCall, Drain, Reconnect, Reply, Ticket};
+use crate::server::refusal;
+use crate::server::snapshot::{Snapshot, StateName};
+use crate::server::state::{CallId, Reason};
+use crate::upstream::Upstream;
+
+/// How long a caller waits for the actor's own word after its deadline.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A cheap handle to one server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    name: ServerName,
+    network_transport: &'static str,
+    prefix: NamePrefix,
+    ready_wait: Duration,
+    /// Set when the configuration does not allow the server to run at all.
+    problem: Option<String>,
+    route: watch::Sender<Route>,
+    snapshot: watch::Sender<Snapshot>,
+    /// The live session, so that it can be ended when its actor no longer can.
+    session: Mutex<Option<Arc<dyn Upstream>>>,
+    in_flight: AtomicUsize,
+    pending: AtomicUsize,
+    next_call: AtomicU64,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("name", &self.name)
+            .field("state", &self.snapshot.borrow().state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The actor that serves now.
+#[derive(Clone, Debug, Default)]
+struct Route {
+    generation: u64,
+    address: Option<Addr<ServerActor>>,
+}
+
+impl ServerHandle {
+    /// A handle to a server that has no actor yet.
+    pub(crate) fn new(
+        name: ServerName,
+        transport: &TransportConfig,
+        prefix: NamePrefix,
+        ready_wait: Duration,
+        snapshot: Snapshot,
+    ) -> Self {
+        Self::from_parts(
+            name,
+            transport.network_transport(),
+            prefix,
+            ready_wait,
+            None,
+            snapshot,
+        )
+    }
+
+    /// A handle to a server that the configuration does not allow to run.
+    pub(crate) fn broken(name: ServerName, problem: String) -> Self {
+        let snapshot = Snapshot::new(StateName::Failed, Some(problem.clone()));
+        let none = Duration::ZERO;
+        Self::from_parts(name, "", NamePrefix::Default, none, Some(problem), snapshot)
+    }
+
+    fn from_parts(
+        name: ServerName,
+        network_transport: &'static str,
+        prefix: NamePrefix,
+        ready_wait: Duration,
+        problem: Option<String>,
+        snapshot: Snapshot,
+    ) -> Self {
+        let shared = Shared {
+            name,
+            network_transport,
+            prefix,
+            ready_wait,
+            problem,
+            route: watch::Sender::new(Route::default()),
+            snapshot: watch::Sender::new(snapshot),
+            session: Mutex::new(None),
+            in_flight: AtomicUsize::new(0),
+            pending: AtomicUsize::new(0),
+            next_call: AtomicU64::new(1),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// The raw name.
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.shared.name
+    }
+
+    /// `pipe`, `tcp`, or empty for a server that is not usable.
+    pub(crate) fn network_transport(&self) -> &'static str {
+        self.shared.network_transport
+    }
+
+    /// How its tools are named.
+    pub(crate) fn prefix(&self) -> NamePrefix {
+        self.shared.prefix
+    }
+
+    /// What is known of it now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot.borrow().clone()
+    }
+
+    /// RPCs that run and calls that wait.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let shared = &self.shared;
+        (
+            shared.in_flight.load(Ordering::Relaxed),
+            shared.pending.load(Ordering::Relaxed),
+        )
+    }
+
+    /// `server_misconfigured` where the configuration does not allow the server to run.
+    ///
+    /// # Errors
+    /// That one.
+    pub(crate) fn check_usable(&self) -> Result<(), Failure> {
+        match &self.shared.problem {
+            None => Ok(()),
+            Some(problem) => Err(Failure::new(
+                ErrorCode::ServerMisconfigured,
+                format!(
+                    "server '{}' cannot be used as configured: {problem}",
+                    self.shared.name
+                ),
+            )
+            .on_server(&self.shared.name)),
+        }
+    }
+
+    /// Waits until the snapshot fits, or the deadline passes; answers with the last one.
+    pub(crate) async fn watch_until(
+        &self,
+        deadline: Deadline,
+        fits: impl FnMut(&Snapshot) -> bool,
+    ) -> Snapshot {
+        let mut snapshots = self.shared.snapshot.subscribe();
+        let waiting = snapshots.wait_for(fits);
+        if let Ok(Ok(fitting)) = tokio::time::timeout_at(deadline.instant(), waiting).await {
+            return fitting.clone();
+        }
+        self.snapshot()
+    }
+
+    /// Asks for a new session.
+    ///
+    /// # Errors
+    /// `server_unavailable` when there is no actor.
+    pub(crate) async fn reconnect(&self, deadline: Deadline) -> Result<(), Failure> {
+        let Some(address) = self.address() else {
+            return Err(self.not_ready());
+        };
+        match tokio::time::timeout_at(deadline.instant(), address.send(Reconnect)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(self.not_ready()),
+        }
+    }
+
+    /// Makes a call. Dropping the future cancels it, on the wire too.
+    ///
+    /// # Errors
+    /// Any transport-level failure; a tool's own error is an answer.
+    pub(crate) async fn call(&self, ticket: Ticket) -> Reply {
+        self.check_usable()?;
+        let ticket = Arc::new(ticket);
+        let deadline = ticket.ctx.deadline;
+        let mut replayed = false;
+        let mut route = self.shared.route.subscribe();
+        loop {
+            let ready_by = Deadline::after(self.shared.ready_wait).earlier(deadline);
+            let (generation, address) = self.reach(&mut route, ready_by).await?;
+            let attempt = match self.hand_in(&ticket, &address) {
+                Ok(attempt) => attempt,
+                Err(SendError::Full(_)) => return Err(refusal::busy(self.name())),
+                Err(SendError::Closed(_)) => {
+                    self.successor(&mut route, generation, ready_by).await?;
+                    continue;
+                }
+            };
+            match self.wait(attempt, &mut route, generation, &ticket).await {
+                Waited::Reply(reply) => return reply,
+                Waited::ActorGone if !ticket.may_be_sent() => {}
+                Waited::ActorGone if ticket.read_only && !replayed => {
+                    replayed = true;
+                    ticket.mark_sent(false);
+                }
+                Waited::ActorGone => return Err(refusal::connection_lost(self.name())),
+            }
+            if deadline.expired() {
+                return Err(self.not_ready());
+            }
+        }
+    }
+
+    fn hand_in(
+        &self,
+        ticket: &Arc<Ticket>,
+        address: &Addr<ServerActor>,
+    ) -> Result<Attempt, SendError<CallTool>> {
+        let id = CallId(self.shared.next_call.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        address.try_send(CallTool {
+            id,
+            ticket: Arc::clone(ticket),
+            reply,
+        })?;
+        let departure = Departure {
+            address: address.clone(),
+            id,
+            armed: true,
+        };
+        Ok(Attempt { answer, departure })
+    }
+
+    async fn wait(
+        &self,
+        mut attempt: Attempt,
+        route: &mut watch::Receiver<Route>,
+        generation: u64,
+        ticket: &Ticket,
+    ) -> Waited {
+        let patience = tokio::time::sleep_until(ticket.ctx.deadline.instant() + GRACE);
+        tokio::select! {
+            biased;
+            reply = &mut attempt.answer => {
+                attempt.departure.armed = false;
+                reply.map_or(Waited::ActorGone, Waited::Reply)
+            }
+            () = ticket.ctx.cancel.cancelled() => {
+                let failure = refusal::cancelled(self.name());
+                let uncertain = ticket.may_be_sent();
+                Waited::Reply(Err(if uncertain { failure.outcome_uncertain() } else { failure }))
+            }
+            _ = route.wait_for(|route| route.generation != generation) => Waited::ActorGone,
+            () = patience => {
+                events::deadline_exceeded("rpc");
+                Waited::Reply(Err(self.silent(ticket)))
+            }
+        }
+    }
+
+    /// The actor did not keep the deadline itself.
+    fn silent(&self, ticket: &Ticket) -> Failure {
+        let failure = Failure::new(
+            ErrorCode::Timeout,
+            format!(
+                "the call to server '{}' timed out; the server's loop did not answer",
+                self.name()
+            ),
+        )
+        .on_server(self.name());
+        if ticket.may_be_sent() {
+            failure.outcome_uncertain()
+        } else {
+            failure
+        }
+    }
+
+    async fn reach(
+        &self,
+        route: &mut watch::Receiver<Route>,
+        ready_by: Deadline,
+    ) -> Result<(u64, Addr<ServerActor>), Failure> {
+        let current = route.borrow_and_update().clone();
+        if let Some(address) = current.address {
+            return Ok((current.generation, address));
+        }
+        let hopeless = match self.shared.snapshot.borrow().state {
+            StateName::Disabled | StateName::Stopped | StateName::Failed => true,
+            StateName::Starting | StateName::Ready | StateName::Backoff | StateName::Draining => {
+                false
+            }
+        };
+        if hopeless {
+            return Err(self.not_ready());
+        }
+        let arrival = route.wait_for(|route| route.address.is_some());
+        let arrived = match tokio::time::timeout_at(ready_by.instant(), arrival).await {
+            Ok(Ok(route)) => route.clone(),
+            Ok(Err(_)) | Err(_) => Route::default(),
+        };
+        match arrived.address {
+            Some(address) => Ok((arrived.generation, address)),
+            None => Err(self.not_ready()),
+        }
+    }
+
+    /// Waits until the route no longer leads to a dead actor.
+    async fn successor(
+        &self,
+        route: &mut watch::Receiver<Route>,
+        generation: u64,
+        ready_by: Deadline,
+    ) -> Result<(), Failure> {
+        let change = route.wait_for(|route| route.generation != generation);
+        match tokio::time::timeout_at(ready_by.instant(), change).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(self.not_ready()),
+        }
+    }
+
+    fn not_ready(&self) -> Failure {
+        refusal::not_ready(self.name(), &self.snapshot())
+    }
+
+    /// The actor that serves now.
+    pub(crate) fn address(&self) -> Option<Addr<ServerActor>> {
+        self.shared.route.borrow().address.clone()
+    }
+}
+
+/// What only the actor and its supervisor do.
+impl ServerHandle {
+    /// The number of the current incarnation.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared.route.borrow().generation
+    }
+
+    /// Ends the current incarnation; the next one has the number returned.
+    pub(crate) fn retire(&self) -> u64 {
+        let mut next = 0;
+        self.shared.route.send_modify(|route| {
+            route.generation += 1;
+            route.address = None;
+            next = route.generation;
+        });
+        next
+    }
+
+    /// Opens the route to an actor, if it is the current incarnation.
+    pub(crate) fn open_route(&self, generation: u64, address: Addr<ServerActor>) {
+        self.shared.route.send_if_modified(|route| {
+            let current = route.generation == generation;
+            if current {
+                route.address = Some(address);
+            }
+            current
+        });
+    }
+
+    /// Changes what others see, if asked by the current incarnation. `cause` is the label of a
+    /// change of state.
+    pub(crate) fn publish(
+        &self,
+        generation: u64,
+        cause: &'static str,
+        change: impl FnOnce(&mut Snapshot),
+    ) {
+        if self.generation() != generation {
+            return;
+        }
+        self.shared.snapshot.send_modify(|snapshot| {
+            let before = snapshot.state;
+            change(snapshot);
+            if before != snapshot.state {
+                let (from, to) = (before.as_str(), snapshot.state.as_str());
+                events::server_state_changed(&self.shared.name, from, to, cause);
+                if let Some(words) = &snapshot.reason {
+                    tracing::info!(server = %self.shared.name, state = to, "{words}");
+                }
+            }
+        });
+    }
+
+    /// Publishes the load, if asked by the current incarnation.
+    pub(crate) fn publish_load(&self, generation: u64, in_flight: usize, pending: usize) {
+        if self.generation() == generation {
+            self.shared.in_flight.store(in_flight, Ordering::Relaxed);
+            self.shared.pending.store(pending, Ordering::Relaxed);
+            events::server_load(&self.shared.name, in_flight, pending);
+        }
+    }
+
+    /// Keeps the session where the supervisor finds it.
+    pub(crate) fn keep_session(&self, generation: u64, session: Option<Arc<dyn Upstream>>) {
+        if self.generation() == generation {
+            *self.shared.session.lock() = session;
+        }
+    }
+
+    /// Takes the session of a dead actor.
+    pub(crate) fn take_session(&self) -> Option<Arc<dyn Upstream>> {
+        self.shared.session.lock().take()
+    }
+
+    /// Asks the actor to drain; waits for a place in its mailbox until the deadline.
+    pub(crate) async fn begin_drain(
+        &self,
+        deadline: Deadline,
+        until: Deadline,
+        refusal: ErrorCode,
+    ) {
+        let Some(address) = self.address() else {
+            return;
+        };
+        let message = Drain {
+            until: until.instant(),
+            refusal,
+        };
+        let sent = tokio::time::timeout_at(deadline.instant(), address.send(message)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            tracing::warn!(server = %self.name(), "server actor does not take the drain request");
+        }
+    }
+
+    /// A reason for the snapshot; none where there are no words.
+    pub(crate) fn words(reason: &Reason) -> Option<String> {
+        (!reason.words.is_empty()).then(|| reason.words.clone())
+    }
+}
+
+/// A call at an actor.
+#[derive(Debug)]
+struct Attempt {
+    answer: oneshot::Receiver<Reply>,
+    departure: Departure,
+}
+
+enum Waited {
+    Reply(Reply),
+    ActorGone,
+}
+
+/// Tells the actor when the caller leaves without an answer.
+#[derive(Debug)]
+struct Departure {
+    address: Addr<ServerActor>,
+    id: CallId,
+    armed: bool,
+}
+
+impl Drop for Departure {
+    fn drop(&mut self) {
+        // A full mailbox is no loss: the actor sees that nobody waits when the call's turn comes.
+        if self.armed && self.address.try_send(CancelCall(self.id)).is_err() {
+            tracing::debug!(call = self.id.0, "cancellation not delivered");
+        }
+    }
+}

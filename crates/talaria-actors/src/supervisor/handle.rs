@@ -1,0 +1,401 @@
+//! The handle through which everybody else uses the actors.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Arbiter;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use talaria_content::{ReaderTool, ResultKind};
+use talaria_types::runtime::BlockingPool;
+use talaria_types::{CallContext, Deadline, ErrorCode, Failure, RawResult, ServerName};
+
+use crate::directory::{Directory, Entry, PublicTool, ToolTarget};
+use crate::server::ServerHandle;
+use crate::server::messages::Ticket;
+use crate::server::refusal;
+use crate::server::snapshot::StateName;
+use crate::supervisor::actor::SupervisorAddress;
+use crate::supervisor::messages::{DrainAll, StopSupervisor, Switch, SwitchServer};
+use crate::supervisor::{ServerStatus, ToolAnswer, status};
+use crate::tokens::TokenLimits;
+use crate::utility;
+
+/// Bounds of calls and of shutting down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Upper bound of any call.
+    pub(crate) max_call_duration: Duration,
+    /// Calls of one token that wait or run.
+    pub(crate) pending_per_token: NonZeroUsize,
+    /// How long a call waits for a server that has not listed its tools yet.
+    pub(crate) ready_wait: Duration,
+    /// How long stopping may take once the calls are over.
+    pub(crate) stop_within: Duration,
+}
+
+/// Handle to the supervisor; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SupervisorHandle {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    address: SupervisorAddress,
+    directory: Arc<Directory>,
+    limits: Limits,
+    tokens: TokenLimits,
+    blocking: BlockingPool,
+    /// The supervisor's own thread, until it is joined.
+    arbiter: Mutex<Option<Arbiter>>,
+}
+
+impl SupervisorHandle {
+    pub(crate) fn new(
+        address: SupervisorAddress,
+        directory: Arc<Directory>,
+        limits: Limits,
+        blocking: BlockingPool,
+        arbiter: Mutex<Option<Arbiter>>,
+    ) -> Self {
+        let tokens = TokenLimits::new(limits.pending_per_token);
+        let inner = Inner {
+            address,
+            directory,
+            limits,
+            tokens,
+            blocking,
+            arbiter,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Calls a tool by its public name. Dropping the future cancels the call, on the wire too.
+    ///
+    /// # Errors
+    /// Any transport-level failure; a tool's own error is an answer.
+    pub async fn call_tool(
+        &self,
+        ctx: CallContext,
+        public_name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<ToolAnswer, Failure> {
+        let inner = &self.inner;
+        inner.directory.check_open()?;
+        let _place = inner.tokens.admit(ctx.token.as_ref())?;
+        let deadline = ctx
+            .deadline
+            .earlier(Deadline::after(inner.limits.max_call_duration));
+        let entry = match inner.directory.find(public_name) {
+            Some(entry) => entry,
+            None => self.await_entry(public_name, deadline).await?,
+        };
+        let target = entry.tool.target.clone();
+        if let ToolTarget::Utility(utility) = target
+            && let Some(parameter) = utility::missing_parameter(utility, &arguments)
+        {
+            let raw = utility::missing_parameter_answer(parameter);
+            return Ok(self.answer(&entry, raw, ResultKind::ToolCall));
+        }
+        let ctx = CallContext {
+            deadline,
+            cancel: ctx.cancel.child_token(),
+            ..ctx
+        };
+        // Whatever ends this future ends the call.
+        let _leaving = ctx.cancel.clone().drop_guard();
+        let ticket = Ticket::new(ctx, target, arguments, entry.read_only);
+        let (raw, kind) = entry.server.call(ticket).await?;
+        Ok(self.answer(&entry, raw, kind))
+    }
+
+    fn answer(&self, entry: &Entry, raw: RawResult, kind: ResultKind) -> ToolAnswer {
+        ToolAnswer {
+            raw,
+            kind,
+            server: entry.tool.server.clone(),
+            tool: entry.tool.target.raw_name().to_owned(),
+            reader: self.inner.directory.reader(&entry.tool.server),
+        }
+    }
+
+    /// Finds the public name for a server and a raw tool name.
+    ///
+    /// # Errors
+    /// `unknown_server`, `unknown_tool`; `server_unavailable`, `server_disabled` or
+    /// `server_misconfigured` for a server that has not listed its tools.
+    pub fn resolve(&self, server: &str, tool: &str) -> Result<PublicTool, Failure> {
+        let handle = self.handle_of(server)?;
+        if let Some(entry) = self.inner.directory.find_raw(handle.name(), tool) {
+            return Ok(entry.tool.clone());
+        }
+        handle.check_usable()?;
+        let snapshot = handle.snapshot();
+        if !snapshot.listed {
+            return Err(refusal::not_ready(handle.name(), &snapshot));
+        }
+        Err(Failure::new(
+            ErrorCode::UnknownTool,
+            format!("server '{server}' has no tool '{tool}'; the list of tools names what it has"),
+        )
+        .on_server(handle.name()))
+    }
+
+    /// As [`Self::resolve`], but waits a moment for a server that is still starting.
+    ///
+    /// # Errors
+    /// Those of [`Self::resolve`].
+    pub async fn resolve_when_listed(
+        &self,
+        server: &str,
+        tool: &str,
+        deadline: Deadline,
+    ) -> Result<PublicTool, Failure> {
+        let handle = self.handle_of(server)?;
+        self.await_listing(&handle, deadline).await;
+        self.resolve(server, tool)
+    }
+
+    /// Looks a public name up.
+    #[must_use]
+    pub fn find_tool(&self, public_name: &str) -> Option<PublicTool> {
+        self.inner
+            .directory
+            .find(public_name)
+            .map(|entry| entry.tool.clone())
+    }
+
+    /// Every tool, in a fixed order.
+    #[must_use]
+    pub fn tools(&self) -> Vec<PublicTool> {
+        self.inner
+            .directory
+            .tools()
+            .into_iter()
+            .map(|entry| entry.tool.clone())
+            .collect()
+    }
+
+    /// The tool that reads a server's resources.
+    #[must_use]
+    pub fn reader_tool(&self, server: &str) -> ReaderTool {
+        self.inner.directory.reader(&ServerName::from(server))
+    }
+
+    /// Whether the supervisor's own loop still runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.inner.address.connected()
+    }
+
+    /// Every server, by name. Answered from what the servers publish, so it never waits for one.
+    ///
+    /// # Errors
+    /// None today.
+    #[expect(
+        clippy::unused_async,
+        reason = "the signature leaves room for asking the actors"
+    )]
+    pub async fn servers(&self, deadline: Deadline) -> Result<Vec<ServerStatus>, Failure> {
+        let _ = deadline;
+        Ok(self
+            .inner
+            .directory
+            .servers()
+            .iter()
+            .map(status::of)
+            .collect())
+    }
+
+    /// One server.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    #[expect(
+        clippy::unused_async,
+        reason = "the signature leaves room for asking the actors"
+    )]
+    pub async fn server(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
+        let _ = deadline;
+        Ok(status::of(&self.handle_of(name)?))
+    }
+
+    /// Ends the session and starts a new one now; answers with the status it reached.
+    ///
+    /// # Errors
+    /// `unknown_server`, `server_disabled`, `server_misconfigured`.
+    pub async fn reconnect(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
+        let server = self.handle_of(name)?;
+        server.check_usable()?;
+        self.inner.directory.check_open()?;
+        let before = server.snapshot();
+        if before.state == StateName::Disabled {
+            return Err(refusal::draining(ErrorCode::ServerDisabled, server.name()));
+        }
+        if server.address().is_some() {
+            server.reconnect(deadline).await?;
+        } else {
+            // No actor: it died and waits for its restart, which this brings forward.
+            self.switch(&server, Switch::On, deadline).await?;
+        }
+        server
+            .watch_until(deadline, |seen| seen.attempts_ended > before.attempts_ended)
+            .await;
+        Ok(status::of(&server))
+    }
+
+    /// Starts a disabled server.
+    ///
+    /// # Errors
+    /// `unknown_server`, `server_misconfigured`.
+    pub async fn enable(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
+        let server = self.handle_of(name)?;
+        server.check_usable()?;
+        self.switch(&server, Switch::On, deadline).await?;
+        server
+            .watch_until(deadline, |seen| {
+                seen.state != StateName::Disabled && seen.settled()
+            })
+            .await;
+        Ok(status::of(&server))
+    }
+
+    /// Stops a server until it is enabled again.
+    ///
+    /// # Errors
+    /// `unknown_server`.
+    pub async fn disable(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
+        let server = self.handle_of(name)?;
+        server.check_usable()?;
+        self.switch(&server, Switch::Off, deadline).await?;
+        server
+            .watch_until(deadline, |seen| seen.state == StateName::Disabled)
+            .await;
+        Ok(status::of(&server))
+    }
+
+    /// Waits until every enabled server is ready or has failed once.
+    pub async fn settled(&self, deadline: Deadline) {
+        for server in self.inner.directory.servers() {
+            server.watch_until(deadline, |seen| seen.settled()).await;
+        }
+    }
+
+    /// Takes no new calls, waits for those that run, stops every server. Safe to call again.
+    pub async fn drain(&self, calls: Duration) {
+        let inner = &self.inner;
+        inner.directory.begin_drain();
+        let until = Deadline::after(calls);
+        let stop_by = Deadline::at(until.instant() + inner.limits.stop_within);
+        let draining = inner.address.send(DrainAll {
+            until: until.instant(),
+        });
+        let mut arbiters = match tokio::time::timeout_at(stop_by.instant(), draining).await {
+            Ok(Ok(arbiters)) => arbiters,
+            // Somebody else drained it already.
+            Ok(Err(_)) => return,
+            Err(_) => {
+                tracing::error!("the supervisor did not stop in time");
+                return;
+            }
+        };
+        let stopping = inner.address.send(StopSupervisor);
+        if tokio::time::timeout_at(stop_by.instant(), stopping)
+            .await
+            .is_err()
+        {
+            tracing::error!("the supervisor does not answer");
+            return;
+        }
+        arbiters.extend(inner.arbiter.lock().take());
+        let joining = inner
+            .blocking
+            .run(Deadline::after(inner.limits.stop_within), move || {
+                for arbiter in arbiters {
+                    arbiter.stop();
+                    if arbiter.join().is_err() {
+                        tracing::error!("an actor's thread ended by a panic");
+                    }
+                }
+            });
+        if let Err(failure) = joining.await {
+            tracing::error!(error = ?failure, "actor threads were not joined");
+        }
+    }
+
+    fn handle_of(&self, server: &str) -> Result<ServerHandle, Failure> {
+        self.inner.directory.server(server).ok_or_else(|| {
+            Failure::new(
+                ErrorCode::UnknownServer,
+                format!("no server is named '{server}'"),
+            )
+        })
+    }
+
+    async fn switch(
+        &self,
+        server: &ServerHandle,
+        to: Switch,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let message = SwitchServer {
+            server: server.name().clone(),
+            to,
+        };
+        let sending = self.inner.address.send(message);
+        match tokio::time::timeout_at(deadline.instant(), sending).await {
+            Ok(Ok(switched)) => switched,
+            Ok(Err(_)) => Err(Failure::new(
+                ErrorCode::ShuttingDown,
+                "Talaria is shutting down",
+            )),
+            Err(_) => Err(Failure::new(
+                ErrorCode::Timeout,
+                "the supervisor did not answer in time",
+            )),
+        }
+    }
+
+    /// Waits for a tool whose server has not listed its tools yet.
+    async fn await_entry(&self, name: &str, deadline: Deadline) -> Result<Arc<Entry>, Failure> {
+        let directory = &self.inner.directory;
+        let likely = directory.likely_servers(name);
+        for server in &likely {
+            self.await_listing(server, deadline).await;
+        }
+        if let Some(entry) = directory.find(name) {
+            return Ok(entry);
+        }
+        for server in &likely {
+            server.check_usable()?;
+            let snapshot = server.snapshot();
+            if !snapshot.listed {
+                return Err(refusal::not_ready(server.name(), &snapshot));
+            }
+        }
+        Err(Failure::new(
+            ErrorCode::UnknownTool,
+            format!("no tool is named '{name}'; the list of tools names what there is"),
+        ))
+    }
+
+    async fn await_listing(&self, server: &ServerHandle, deadline: Deadline) {
+        let ready_by = Deadline::after(self.inner.limits.ready_wait).earlier(deadline);
+        server
+            .watch_until(ready_by, |seen| {
+                let coming = match seen.state {
+                    StateName::Starting | StateName::Ready | StateName::Backoff => true,
+                    StateName::Failed
+                    | StateName::Disabled
+                    | StateName::Draining
+                    | StateName::Stopped => false,
+                };
+                seen.listed || !coming
+            })
+            .await;
+    }
+}

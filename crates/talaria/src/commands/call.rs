@@ -1,0 +1,110 @@
+//! `talaria call`.
+
+use std::time::Duration;
+
+use talaria_config::Config;
+use talaria_content::{Delivery, Format, render};
+use talaria_types::{CallContext, Deadline, Failure};
+
+use super::{Surroundings, tool_arguments};
+use crate::account::account;
+use crate::arguments::CallArguments;
+use crate::client::{CallRequest, ServiceClient};
+use crate::configuration;
+use crate::engine::Standalone;
+use crate::exit::{CommandError, Exit};
+use crate::output::{Output, print_text, with_progress};
+
+/// How long servers may take to start in this process.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Calls a tool and prints what it delivers.
+pub(super) async fn run(
+    surroundings: &Surroundings,
+    arguments: CallArguments,
+) -> Result<Exit, CommandError> {
+    let _log = surroundings.quiet_log()?;
+    let request = CallRequest {
+        tool: arguments.tool,
+        server: arguments.server,
+        arguments: tool_arguments(&arguments.arguments)?,
+        format: arguments.format.into(),
+        timeout: arguments.timeout.map(Duration::from_secs),
+    };
+    let what = format!("calling {}", request.tool);
+    let body = match surroundings.service(&arguments.target)? {
+        Some(client) => with_progress(&what, ask(&client, &request)).await?,
+        None => {
+            let config = configuration::load(&arguments.target.config, &surroundings.environment)?;
+            let call = call_here(surroundings, config.config, &request);
+            with_progress(&what, call).await?
+        }
+    };
+    print_delivery(surroundings.output, request.format, &body)
+}
+
+async fn ask(client: &ServiceClient, request: &CallRequest) -> Result<String, CommandError> {
+    client.post("/v1/tools/call", &request.body()).await
+}
+
+/// Starts the servers in this process, calls, and stops them.
+async fn call_here(
+    surroundings: &Surroundings,
+    mut config: Config,
+    request: &CallRequest,
+) -> Result<String, CommandError> {
+    if let Some(wanted) = &request.server {
+        config.servers.retain(|name, _| name.as_str() == wanted);
+    }
+    let limit = request
+        .timeout
+        .unwrap_or(config.talaria.calls.max_call_duration);
+    let ctx = CallContext::new(Deadline::after(limit));
+    let deadline = Deadline::after(START_TIMEOUT);
+    let here = Standalone::start(config, &surroundings.environment, deadline).await?;
+    let delivery = call_on(&here, &ctx, request).await;
+    here.stop().await;
+    Ok(render(&delivery?, request.format).body)
+}
+
+async fn call_on(
+    here: &Standalone,
+    ctx: &CallContext,
+    request: &CallRequest,
+) -> Result<Delivery, Failure> {
+    let tool = match &request.server {
+        Some(server) => here.supervisor.resolve(server, &request.tool)?.name,
+        None => request.tool.clone(),
+    };
+    let arguments = request.arguments.clone();
+    let answer = here
+        .supervisor
+        .call_tool(ctx.clone(), &tool, arguments)
+        .await?;
+    here.engine.deliver(ctx, answer, request.format).await
+}
+
+/// Prints a delivery as the caller wants it and derives the exit code.
+pub(super) fn print_delivery(
+    output: Output,
+    format: Format,
+    body: &str,
+) -> Result<Exit, CommandError> {
+    match format {
+        Format::Talaria => {
+            let delivery: Delivery = serde_json::from_str(body)
+                .map_err(|error| anyhow::Error::new(error).context("read the delivery"))?;
+            output.print(&delivery, account)?;
+            Ok(if delivery.is_error {
+                Exit::CheckFailed
+            } else {
+                Exit::Ok
+            })
+        }
+        Format::Hermes | Format::Text => {
+            let end = if body.ends_with('\n') { "" } else { "\n" };
+            print_text(&format!("{body}{end}"))?;
+            Ok(Exit::Ok)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `talaria deliver`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use talaria_actors::DeliverOptions;
+use talaria_config::Config;
+use talaria_content::{ReaderTool, ResultKind, render};
+use talaria_types::{CallContext, Deadline, RawResult, ServerName};
+
+use super::call::print_delivery;
+use super::{Surroundings, read_stdin};
+use crate::arguments::DeliverArguments;
+use crate::client::ServiceClient;
+use crate::configuration;
+use crate::engine::Engine;
+use crate::exit::{CommandError, Exit};
+use crate::output::with_progress;
+
+/// How long a delivery may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Delivers a result from a file and prints the delivery.
+pub(super) async fn run(
+    surroundings: &Surroundings,
+    arguments: DeliverArguments,
+) -> Result<Exit, CommandError> {
+    let _log = surroundings.quiet_log()?;
+    let result = read(&arguments.file)?;
+    let format = arguments.format.into();
+    let body = match surroundings.named_service(&arguments.target)? {
+        Some(client) => with_progress("delivering", ask(&client, &result, &arguments)).await?,
+        None => {
+            let loaded = configuration::load(&arguments.target.config, &surroundings.environment)?;
+            let deliver = deliver_here(loaded.config, result, &arguments);
+            with_progress("delivering", deliver).await?
+        }
+    };
+    print_delivery(surroundings.output, format, &body)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, CommandError> {
+    if file == Path::new("-") {
+        return read_stdin();
+    }
+    std::fs::read(file)
+        .map_err(|error| CommandError::usage(format!("{} cannot be read: {error}", file.display())))
+}
+
+async fn ask(
+    client: &ServiceClient,
+    result: &[u8],
+    arguments: &DeliverArguments,
+) -> Result<String, CommandError> {
+    let result: Value = serde_json::from_slice(result)
+        .map_err(|error| CommandError::usage(format!("the result is not JSON: {error}")))?;
+    let format = talaria_content::Format::from(arguments.format).as_str();
+    let mut body = json!({ "result": result, "format": format });
+    if let (Some(server), Some(body)) = (&arguments.server, body.as_object_mut()) {
+        body.insert("server".to_owned(), server.clone().into());
+    }
+    client.post("/v1/results/deliver", &body).await
+}
+
+async fn deliver_here(
+    config: Config,
+    result: Vec<u8>,
+    arguments: &DeliverArguments,
+) -> Result<String, CommandError> {
+    let engine = Engine::open(Arc::new(config), None);
+    let ctx = CallContext::new(Deadline::after(TIMEOUT));
+    let scrubbed = engine.delivery.read_body(&ctx, result, "").await?;
+    let raw = scrubbed
+        .result
+        .unwrap_or_else(|| RawResult::from_json(Value::Null));
+    let format = arguments.format.into();
+    let options = DeliverOptions {
+        kind: ResultKind::ToolCall,
+        server: arguments.server.as_deref().map(ServerName::from),
+        tool: None,
+        reader: ReaderTool::Missing,
+        format,
+    };
+    let delivery = engine.delivery.deliver(&ctx, raw, options).await?;
+    Ok(render(&delivery, format).body)
+}

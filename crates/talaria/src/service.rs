@@ -1,0 +1,160 @@
+//! The running service: the engine, HTTP in front of it, and the order in which they end.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use talaria_actors::SupervisorHandle;
+use talaria_config::Config;
+use talaria_http::{HttpServer, RunningServer, ServeOptions, StopMode};
+use talaria_media::MediaStore;
+use talaria_telemetry::MetricsHandle;
+use talaria_types::Deadline;
+use talaria_types::runtime::{self, BlockingPool};
+use tokio::task::JoinHandle;
+
+use crate::engine::Engine;
+use crate::exit::CommandError;
+
+/// Time between two sweeps of the media store.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A service that answers requests.
+#[derive(Debug)]
+pub struct Service {
+    engine: Engine,
+    supervisor: SupervisorHandle,
+    http: RunningServer,
+    sweeper: JoinHandle<()>,
+}
+
+impl Service {
+    /// Binds, opens the store, starts the servers and answers requests. Needs a running actix
+    /// system.
+    ///
+    /// # Errors
+    /// The address cannot be used, or a part cannot start; nothing is left running.
+    pub async fn start(
+        config: Config,
+        environment: BTreeMap<String, String>,
+        metrics: MetricsHandle,
+    ) -> Result<Self, CommandError> {
+        let listen = config.talaria.listen;
+        let listener = TcpListener::bind(listen).with_context(|| format!("listen on {listen}"))?;
+        let address = listener.local_addr().context("learn the address")?;
+        let (config, environment) = (Arc::new(config), Arc::new(environment));
+        let engine = Engine::open(Arc::clone(&config), Some(base_url(address)));
+        let supervisor = engine.start_servers(&environment)?;
+        let http = match HttpServer::serve(ServeOptions {
+            config,
+            supervisor: supervisor.clone(),
+            delivery: engine.delivery.clone(),
+            store: engine.store.clone(),
+            blocking: engine.blocking.clone(),
+            metrics,
+            listener,
+            workers: None,
+        }) {
+            Ok(http) => http,
+            Err(error) => {
+                supervisor.drain(Duration::ZERO).await;
+                return Err(anyhow::Error::new(error).context("serve HTTP").into());
+            }
+        };
+        let sweeper = runtime::spawn_local(
+            "media-sweep",
+            sweep_forever(engine.store.clone(), engine.blocking.clone()),
+        );
+        Ok(Self {
+            engine,
+            supervisor,
+            http,
+            sweeper,
+        })
+    }
+
+    /// Base URL for requests from this machine.
+    #[must_use]
+    pub fn url(&self) -> String {
+        base_url(self.http.address())
+    }
+
+    /// The parts behind HTTP.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The servers.
+    #[must_use]
+    pub const fn supervisor(&self) -> &SupervisorHandle {
+        &self.supervisor
+    }
+
+    /// Waits until HTTP ends without being asked to.
+    ///
+    /// # Errors
+    /// It ended with an error.
+    pub async fn ended(&mut self) -> Result<(), CommandError> {
+        Ok(self.http.ended().await.context("serve HTTP")?)
+    }
+
+    /// Ends in order: no new calls, those that run end or reach the drain timeout, servers stop,
+    /// answers leave, connections close.
+    ///
+    /// # Errors
+    /// HTTP ended with an error.
+    pub async fn drain(self) -> Result<(), CommandError> {
+        self.http.drain();
+        self.supervisor
+            .drain(self.engine.config.talaria.calls.drain_timeout)
+            .await;
+        self.sweeper.abort();
+        Ok(self
+            .http
+            .stop(StopMode::Graceful)
+            .await
+            .context("stop HTTP")?)
+    }
+}
+
+/// An address as a URL; one that means every interface becomes loopback.
+fn base_url(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
+}
+
+/// Removes what is expired or over the quota, now and every minute.
+async fn sweep_forever(store: MediaStore, blocking: BlockingPool) {
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let store = store.clone();
+        let sweep = move || store.sweep(runtime::wall_clock());
+        if let Err(failure) = blocking.run(Deadline::after(SWEEP_INTERVAL), sweep).await {
+            // The next tick tries again.
+            tracing::warn!(code = failure.code().as_str(), "media sweep put off");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base_url;
+
+    #[test]
+    fn an_address_for_every_interface_is_reached_over_loopback() {
+        let url = |address: &str| base_url(address.parse().unwrap());
+        assert_eq!(url("127.0.0.1:8700"), "http://127.0.0.1:8700");
+        assert_eq!(url("0.0.0.0:80"), "http://127.0.0.1:80");
+        assert_eq!(url("[::]:80"), "http://[::1]:80");
+    }
+}
