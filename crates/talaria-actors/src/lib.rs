@@ -8,6 +8,8 @@ pub mod supervisor;
 
 mod backoff;
 mod catalogue;
+#[cfg(test)]
+mod fake;
 mod paging;
 mod server;
 mod tokens;

@@ -18,6 +18,8 @@ mod lifeline;
 mod messages;
 pub(crate) mod plan;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use handle::SupervisorHandle;
 

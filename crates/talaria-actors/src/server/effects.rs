@@ -154,13 +154,18 @@ impl ServerActor {
         ctx: &mut Context<Self>,
     ) {
         let next = async move { (said.recv().await, said) };
-        let heard = wrap_future::<_, Self>(next).map(move |(event, said), actor, ctx| {
+        let heard = wrap_future::<_, Self>(next).map(move |(event, mut said), actor, ctx| {
             let Some(event) = event else { return };
-            match event {
-                SessionEvent::ToolsChanged => actor.apply(Input::ToolsChanged(epoch), ctx),
-                SessionEvent::ResourcesChanged | SessionEvent::PromptsChanged => {
-                    tracing::debug!(server = %actor.setup.handle.name(), ?event, "list changed");
-                }
+            // What was said meanwhile counts as one change.
+            let meanwhile = std::iter::from_fn(|| said.try_recv().ok()).take(EVENTS);
+            let changes = std::iter::once(event)
+                .chain(meanwhile)
+                .filter(|event| match event {
+                    SessionEvent::ToolsChanged => true,
+                    SessionEvent::ResourcesChanged | SessionEvent::PromptsChanged => false,
+                });
+            if changes.count() > 0 {
+                actor.apply(Input::ToolsChanged(epoch), ctx);
             }
             actor.listen(epoch, said, ctx);
         });

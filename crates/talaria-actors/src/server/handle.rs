@@ -418,22 +418,31 @@ impl ServerHandle {
         self.shared.session.lock().take()
     }
 
-    /// Asks the actor to drain; waits for a place in its mailbox until the deadline.
+    /// Asks the actor to drain; waits until the deadline for the actor to exist and for a place
+    /// in its mailbox.
     pub(crate) async fn begin_drain(
         &self,
         deadline: Deadline,
         until: Deadline,
         refusal: ErrorCode,
     ) {
-        let Some(address) = self.address() else {
-            return;
-        };
         let message = Drain {
             until: until.instant(),
             refusal,
         };
-        let sent = tokio::time::timeout_at(deadline.instant(), address.send(message)).await;
-        if !matches!(sent, Ok(Ok(()))) {
+        let asking = async {
+            let mut route = self.shared.route.subscribe();
+            let arrival = route.wait_for(|route| route.address.is_some()).await;
+            let address = arrival.ok().and_then(|route| route.address.clone());
+            match address {
+                Some(address) => address.send(message).await.is_ok(),
+                None => false,
+            }
+        };
+        if !matches!(
+            tokio::time::timeout_at(deadline.instant(), asking).await,
+            Ok(true)
+        ) {
             tracing::warn!(server = %self.name(), "server actor does not take the drain request");
         }
     }

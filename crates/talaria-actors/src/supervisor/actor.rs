@@ -15,6 +15,7 @@ use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, Arbiter, AsyncContext, Context, Handler,
     ResponseActFuture, SpawnHandle,
 };
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use talaria_config::{ServerConfig, ServerEntry};
 use talaria_telemetry::events;
@@ -515,21 +516,29 @@ impl Handler<DrainAll> for SupervisorActor {
                 }
             }
         }
-        let stopped =
-            futures_util::future::join_all(stopping.into_iter().map(|server| async move {
-                server
-                    .begin_drain(stop_by, until, ErrorCode::ShuttingDown)
-                    .await;
-                let last = server
-                    .watch_until(stop_by, |seen| seen.state == StateName::Stopped)
-                    .await;
-                if last.state != StateName::Stopped {
-                    events::deadline_exceeded("drain");
-                    tracing::error!(server = %server.name(), "server did not stop in time");
-                }
-            }));
+        let stopped = join_all(
+            stopping
+                .into_iter()
+                .map(|server| stop(server, until, stop_by)),
+        );
         // The death notices, sent before the actors are gone, are handled before this answers.
         Box::pin(wrap_future(stopped).map(|_, actor: &mut Self, _| actor.idle_arbiters()))
+    }
+}
+
+/// Drains one server and waits until it has stopped.
+async fn stop(server: ServerHandle, until: Deadline, stop_by: Deadline) {
+    let stopped = server.watch_until(stop_by, |seen| seen.state == StateName::Stopped);
+    tokio::pin!(stopped);
+    let last = tokio::select! {
+        biased;
+        // It may die on its own meanwhile.
+        last = &mut stopped => last,
+        () = server.begin_drain(stop_by, until, ErrorCode::ShuttingDown) => stopped.await,
+    };
+    if last.state != StateName::Stopped {
+        events::deadline_exceeded("drain");
+        tracing::error!(server = %server.name(), "server did not stop in time");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::directory::{Directory, Entry, PublicTool, ToolTarget};
 use crate::server::ServerHandle;
 use crate::server::messages::Ticket;
 use crate::server::refusal;
-use crate::server::snapshot::StateName;
+use crate::server::snapshot::{Snapshot, StateName};
 use crate::supervisor::actor::SupervisorAddress;
 use crate::supervisor::messages::{DrainAll, StopSupervisor, Switch, SwitchServer};
 use crate::supervisor::{ServerStatus, ToolAnswer, status};
@@ -255,12 +255,16 @@ impl SupervisorHandle {
     pub async fn enable(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
         let server = self.handle_of(name)?;
         server.check_usable()?;
+        let before = server.snapshot().attempts_ended;
         self.switch(&server, Switch::On, deadline).await?;
-        server
-            .watch_until(deadline, |seen| {
-                seen.state != StateName::Disabled && seen.settled()
-            })
-            .await;
+        let reached = |seen: &Snapshot| match seen.state {
+            StateName::Ready | StateName::Failed | StateName::Stopped => true,
+            StateName::Starting | StateName::Backoff | StateName::Draining => {
+                seen.attempts_ended > before
+            }
+            StateName::Disabled => false,
+        };
+        server.watch_until(deadline, reached).await;
         Ok(status::of(&server))
     }
 
@@ -325,6 +329,12 @@ impl SupervisorHandle {
         if let Err(failure) = joining.await {
             tracing::error!(error = ?failure, "actor threads were not joined");
         }
+    }
+
+    /// A server's own handle.
+    #[cfg(test)]
+    pub(crate) fn server_handle(&self, server: &str) -> ServerHandle {
+        self.handle_of(server).unwrap()
     }
 
     fn handle_of(&self, server: &str) -> Result<ServerHandle, Failure> {
