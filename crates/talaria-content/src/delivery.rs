@@ -48,7 +48,10 @@ pub struct Delivery {
 
 /// The joined text and extras as Hermes would serialise them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HermesParts {}
+pub(crate) struct HermesParts {
+    /// The answer, where the delivery was planned for that format.
+    pub(crate) body: Option<String>,
+}
 
 /// One image as pixels.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

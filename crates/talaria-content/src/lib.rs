@@ -8,13 +8,26 @@
 
 pub mod base64_guard;
 pub mod delivery;
+mod fields;
+mod media_types;
+mod meta;
+pub mod names;
+mod notices;
 pub mod plan;
+pub mod redact;
 pub mod render;
+mod repeats;
+pub mod sanitise;
+mod sniff;
+mod source;
+mod structured;
 
 pub use delivery::{
     Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, Gate, Link, Notice,
 };
 pub use plan::{
-    Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind, plan,
+    Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind,
+    TextToRead, plan,
 };
-pub use render::{Format, render};
+pub use redact::redact;
+pub use render::{Format, Rendered, render};

@@ -1,9 +1,33 @@
 //! From a raw result to the files it wants, and from their outcomes to a delivery.
 
+mod blocks;
+mod draft;
+mod lines;
+mod listing;
+mod planner;
+mod prompt;
+mod reference;
+mod resources;
+mod shapes;
+mod spill;
+mod stray;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
 use talaria_types::{ErrorCode, RawResult, ServerName, StagedPayload};
 
-use crate::delivery::{Artifact, ArtifactKind, Delivery, Gate};
+use crate::delivery::{Artifact, ArtifactKind, BlockRecord, Gate, Link};
+use crate::notices::Notices;
 use crate::render::Format;
+use crate::sniff::{Whole, decode_text};
+
+pub use draft::Draft;
+
+use lines::{File, Part, TextView};
+use planner::Planner;
+use reference::Patch;
+use shapes::Located;
 
 /// Everything the rules need besides the result itself.
 #[derive(Clone, Debug)]
@@ -90,45 +114,81 @@ pub enum FileOutcome {
     },
 }
 
+/// A staged text payload that the model would read inline if somebody reads the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextToRead {
+    /// The staging file.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+}
+
 /// A result read, waiting for its files.
 #[derive(Debug)]
-pub struct Plan {}
+pub struct Plan {
+    request: PlanRequest,
+    parts: Vec<Part>,
+    files: Vec<File>,
+    blocks: Vec<BlockRecord>,
+    notices: Notices,
+    links: Vec<Link>,
+    structured: Option<Located>,
+    meta: Option<Located>,
+    patches: Vec<Patch>,
+    is_error: bool,
+    /// Whether any part is more than blanks and notices (specification 1.8).
+    has_usable_text: bool,
+    /// What `resources/list` and `prompts/list` answer in format `hermes`.
+    listing: Option<Value>,
+    /// What `prompts/get` answers besides its messages.
+    prompt: Option<prompt::Frame>,
+}
 
 /// Reads a result by the rules of specification 1 and design decisions 1–13.
 #[must_use]
 pub fn plan(raw: RawResult, request: PlanRequest) -> Plan {
-    let _ = (raw, request);
-    todo!()
+    Planner::new(request).read(raw)
 }
 
 impl Plan {
+    /// The staged texts that are short enough to be shown inline. Reading them is optional: where
+    /// [`Self::put_texts`] does not bring one, its beginning is shown.
+    #[must_use]
+    pub fn texts_to_read(&self) -> Vec<TextToRead> {
+        let budget = self.request.result_size_chars;
+        self.files
+            .iter()
+            .filter_map(|file| file.to_read(budget))
+            .collect()
+    }
+
+    /// Brings the contents of [`Self::texts_to_read`], in that order. Call before
+    /// [`Self::take_files`].
+    pub fn put_texts(&mut self, texts: Vec<Option<Vec<u8>>>) {
+        let budget = self.request.result_size_chars;
+        let unread = self
+            .files
+            .iter_mut()
+            .filter(|file| file.to_read(budget).is_some());
+        for (file, text) in unread.zip(texts) {
+            if let Some(bytes) = text {
+                file.text =
+                    decode_text(&bytes, Whole::Yes).map(|text| TextView::new(&text, true, budget));
+            }
+        }
+    }
+
     /// Takes the files this result wants, in block order. Call once.
     pub fn take_files(&mut self) -> Vec<FileRequest> {
-        todo!()
+        self.files
+            .iter_mut()
+            .filter_map(|file| file.request.take())
+            .collect()
     }
 
     /// Puts the outcomes, in the order of [`Self::take_files`], in place.
     #[must_use]
     pub fn finish(self, outcomes: Vec<FileOutcome>) -> Draft {
-        let _ = outcomes;
-        todo!()
-    }
-}
-
-/// A delivery whose text is not bounded yet.
-#[derive(Debug)]
-pub struct Draft {}
-
-impl Draft {
-    /// The files that take what is over the model's budget. Call once.
-    pub fn take_spills(&mut self) -> Vec<FileRequest> {
-        todo!()
-    }
-
-    /// Bounds the text, naming the spill files, in the order of [`Self::take_spills`].
-    #[must_use]
-    pub fn settle(self, spills: Vec<FileOutcome>) -> Delivery {
-        let _ = spills;
-        todo!()
+        Draft::new(self, outcomes)
     }
 }

@@ -1,5 +1,8 @@
 //! A delivery in the format the caller asked for.
 
+pub(crate) mod hermes;
+mod python_json;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +42,30 @@ pub struct Rendered {
     pub body: String,
 }
 
-/// Renders a delivery.
+/// Renders a delivery. One that was planned for another format has no parts of format `hermes`;
+/// its text stands in for them.
 #[must_use]
 pub fn render(delivery: &Delivery, format: Format) -> Rendered {
-    let _ = (delivery, format);
-    todo!()
+    match format {
+        Format::Talaria => Rendered {
+            content_type: "application/json",
+            body: talaria(delivery),
+        },
+        Format::Hermes => Rendered {
+            content_type: "application/json",
+            body: match &delivery.hermes.body {
+                Some(body) => body.clone(),
+                None => hermes::of_text(&delivery.text, delivery.is_error),
+            },
+        },
+        Format::Text => Rendered {
+            content_type: "text/plain; charset=utf-8",
+            body: delivery.text.clone(),
+        },
+    }
+}
+
+/// Every key of a delivery is a string, so that writing it cannot fail.
+fn talaria(delivery: &Delivery) -> String {
+    serde_json::to_string(delivery).unwrap_or_default()
 }

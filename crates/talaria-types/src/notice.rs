@@ -62,6 +62,8 @@ notice_codes! {
     OldShape = "old_shape";
     /// The server's message had faults that were mended: lone surrogates, invalid UTF-8, depth.
     MessageMended = "message_mended";
+    /// The block is no text, and the format answers a failed result with its texts only.
+    LeftOutOfError = "left_out_of_error";
     /// The result held nothing at all.
     NoOutput = "no_output";
 }

@@ -9,10 +9,11 @@ fn bytes(text: &str) -> Vec<u8> {
 }
 
 fn reason(text: &str) -> String {
-    match decode(text).unwrap_err() {
-        PayloadRefusal::NotBase64 { reason } => reason,
-        other => panic!("{text}: {other:?}"),
-    }
+    let refusal = decode(text).unwrap_err();
+    let PayloadRefusal::NotBase64 { reason } = refusal else {
+        panic!("{text}: {refusal:?}")
+    };
+    reason
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn b11_b12_draws_the_line_at_fifty_mebibytes() {
     );
     let mut out = Vec::new();
     let refusal = Base64Guard::new()
-        .push(&two_more.as_bytes()[..], &mut out)
+        .push(two_more.as_bytes(), &mut out)
         .unwrap_err();
     assert!(
         matches!(refusal, PayloadRefusal::TooLarge { exact: false, .. }),

@@ -1,0 +1,114 @@
+//! Lines that open like a line of ours.
+
+use std::borrow::Cow;
+
+use crate::names::is_invisible;
+
+/// What stands before a line that is not ours, so that people and programs see it.
+const OURS_NOT: &str = "(server text) ";
+
+/// Whether a text begins a line or goes on with one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineStart {
+    /// Its first character is the first of a line.
+    Yes,
+    /// Something stands before it on its line.
+    No,
+}
+
+/// Marks every line that opens with `MEDIA:` or like a marker of ours, also behind blanks,
+/// quotes and characters that cannot be seen.
+pub(super) fn neutralise(text: &str, start: LineStart) -> Cow<'_, str> {
+    let mut changed: Option<String> = None;
+    let mut copied = 0;
+    let mut is_first = start == LineStart::No;
+    for line in lines(text) {
+        let skip = std::mem::take(&mut is_first);
+        let Some(forgery) = (if skip { None } else { forgery(line.words) }) else {
+            continue;
+        };
+        let out = changed.get_or_insert_with(|| String::with_capacity(text.len() + 64));
+        out.push_str(text.get(copied..line.at).unwrap_or_default());
+        out.push_str(OURS_NOT);
+        copied = line.at;
+        if let Some(colon) = forgery.colon {
+            out.push_str(text.get(copied..line.at + colon).unwrap_or_default());
+            out.push('\\');
+            copied = line.at + colon;
+        }
+    }
+    match changed {
+        None => Cow::Borrowed(text),
+        Some(mut out) => {
+            out.push_str(text.get(copied..).unwrap_or_default());
+            Cow::Owned(out)
+        }
+    }
+}
+
+struct Line<'a> {
+    at: usize,
+    words: &'a str,
+}
+
+/// Lines as any reader may cut them: at newlines and at the two separators of Unicode.
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut at = 0;
+    text.split('\n').flat_map(move |line| {
+        let start = at;
+        at += line.len() + 1;
+        let mut within = start;
+        let separators = if line.is_ascii() {
+            &[][..]
+        } else {
+            &['\u{2028}', '\u{2029}']
+        };
+        line.split(separators).map(move |words| {
+            let at = within;
+            within += words.len() + '\u{2028}'.len_utf8();
+            Line { at, words }
+        })
+    })
+}
+
+struct Forgery {
+    /// Where the colon of a `MEDIA:` stands, to be set apart from its word.
+    colon: Option<usize>,
+}
+
+fn forgery(line: &str) -> Option<Forgery> {
+    let word = line.trim_start_matches(|character: char| {
+        character.is_whitespace() || is_invisible(character) || "`\"'*_>".contains(character)
+    });
+    let offset = line.len() - word.len();
+    if !word.starts_with(['M', 'm', '[']) {
+        return None;
+    }
+    if let Some(colon) = after(word, "MEDIA") {
+        let behind = word.get(colon..).unwrap_or_default();
+        return behind.starts_with(':').then_some(Forgery {
+            colon: Some(offset + colon),
+        });
+    }
+    let end = after(word, "[MCP")?;
+    let behind = word.get(end..).and_then(|behind| behind.chars().next());
+    behind
+        .is_none_or(|next| !next.is_alphanumeric())
+        .then_some(Forgery { colon: None })
+}
+
+/// Where the word ends that the text opens with, in any case and with unseen characters inside.
+fn after(text: &str, word: &str) -> Option<usize> {
+    let mut wanted = word.chars().peekable();
+    for (at, character) in text.char_indices() {
+        if is_invisible(character) {
+            continue;
+        }
+        match wanted.next() {
+            None => return Some(at),
+            Some(letter) if letter.eq_ignore_ascii_case(&character) => {}
+            Some(_) => return None,
+        }
+    }
+    wanted.peek().is_none().then_some(text.len())
+}
