@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderValue};
@@ -48,19 +47,16 @@ pub(crate) struct KnownToken {
     digest: [u8; 32],
     scopes: Vec<Scope>,
     servers: Vec<String>,
-    limit: usize,
-    running: AtomicUsize,
 }
 
 impl Authenticator {
     /// The tokens of the configuration, for a server at an address.
     pub(crate) fn new(config: &TalariaConfig, address: SocketAddr) -> Self {
-        let limit = config.limits.pending_per_token.get();
         Self {
             tokens: config
                 .tokens
                 .iter()
-                .map(|token| Arc::new(known(token, limit)))
+                .map(|token| Arc::new(known(token)))
                 .collect(),
             loopback: address.ip().is_loopback(),
             open_probes: config.open_probes,
@@ -187,52 +183,14 @@ impl Caller {
         }
         self.need(Scope::Artifacts)
     }
-
-    /// Takes one of the places a token has for calls that wait or run.
-    pub(crate) fn take_place(&self) -> Result<Place, Failure> {
-        let Some(token) = &self.token else {
-            return Ok(Place { token: None });
-        };
-        let place = Place {
-            token: Some(Arc::clone(token)),
-        };
-        if token.running.fetch_add(1, Ordering::AcqRel) < token.limit {
-            return Ok(place);
-        }
-        talaria_telemetry::events::queue_refused("token_calls");
-        Err(Failure::new(
-            ErrorCode::Busy,
-            format!(
-                "this token has {} calls waiting or running, which is its limit",
-                token.limit
-            ),
-        )
-        .retry_after(std::time::Duration::from_secs(1)))
-    }
 }
 
-/// A token's place for one call; free again when dropped.
-#[derive(Debug)]
-pub(crate) struct Place {
-    token: Option<Arc<KnownToken>>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(token) = &self.token {
-            token.running.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-}
-
-fn known(token: &TokenConfig, limit: usize) -> KnownToken {
+fn known(token: &TokenConfig) -> KnownToken {
     KnownToken {
         name: TokenName::from(token.name.as_str()),
         digest: Sha256::digest(token.token.as_bytes()).into(),
         scopes: token.scopes.clone(),
         servers: token.servers.clone(),
-        limit,
-        running: AtomicUsize::new(0),
     }
 }
 
@@ -467,18 +425,6 @@ mod tests {
                 .need_artifact(&record(Some("agent")))
                 .is_ok()
         );
-    }
-
-    #[test]
-    fn lets_a_token_run_no_more_calls_than_its_limit() {
-        let agent = caller("agent");
-        let mut places: Vec<_> = (0..4).map(|_| agent.take_place().unwrap()).collect();
-        let refused = agent.take_place().unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::Busy);
-        assert!(refused.retry_hint().is_some());
-        places.pop();
-        assert!(agent.take_place().is_ok());
-        assert!((0..100).all(|_| Caller::anybody().take_place().is_ok()));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) trait JsonRequest: DeserializeOwned + Send + 'static {
 }
 
 /// Reads a body that must be JSON.
-pub(crate) async fn read(asked: &Asked<'_>, payload: web::Payload) -> Result<Body, Rejection> {
+pub(crate) async fn read(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<Body, Rejection> {
     check_type(asked.request)?;
     collect(asked, payload).await
 }
@@ -51,7 +51,7 @@ pub(crate) async fn read(asked: &Asked<'_>, payload: web::Payload) -> Result<Bod
 /// Reads and parses a body.
 pub(crate) async fn read_json<T: JsonRequest>(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<T, Rejection> {
     let body = read(asked, payload).await?;
     if body.bytes.len() <= LARGE_JSON {
@@ -68,7 +68,7 @@ pub(crate) async fn read_json<T: JsonRequest>(
 /// Refuses a body where none belongs; an empty object is as good as none.
 pub(crate) async fn read_nothing(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<(), Rejection> {
     let body = collect(asked, payload).await?;
     let text = body.bytes.trim_ascii();
@@ -128,7 +128,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Rejection> {
     Ok(())
 }
 
-async fn collect(asked: &Asked<'_>, mut payload: web::Payload) -> Result<Body, Rejection> {
+async fn collect(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<Body, Rejection> {
     let limit = asked.state.config.talaria.limits.body_bytes;
     let announced = announced_length(asked.request);
     if announced.is_some_and(|length| length > limit) {

@@ -4,11 +4,17 @@
 //! up so that a half-closed connection counts as closed). Everything that must happen then hangs
 //! on drop: the call's cancellation token fires, and the exchange is counted as cancelled.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::FutureExt;
 use talaria_telemetry::events;
 use talaria_types::{
     CallContext, Deadline, ErrorClass, ErrorCode, Failure, RequestId, Route, SessionKey, runtime,
@@ -45,14 +51,17 @@ pub(crate) struct Exchange {
 pub(crate) async fn answer(
     target: Target,
     request: HttpRequest,
-    payload: web::Payload,
+    mut payload: web::Payload,
 ) -> HttpResponse {
     let exchange = Exchange::begin(target, &request);
     let mut record = Record::begin(target, request.method(), exchange.started);
     let caller_gone = exchange.cancel.clone().drop_guard();
-    let outcome = run(target, &exchange, &request, payload)
-        .instrument(exchange.span.clone())
-        .await;
+    let running = run(target, &exchange, &request, &mut payload).instrument(exchange.span.clone());
+    // A defect of ours costs its own request an honest answer, never the connection or more.
+    let outcome = AssertUnwindSafe(running)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Err(panicked(&*panic)));
     // From here on the caller has its answer; there is nothing left to cancel.
     caller_gone.disarm();
     let (mut response, code) = match outcome {
@@ -67,14 +76,47 @@ pub(crate) async fn answer(
     };
     exchange.sign(response.headers_mut());
     record.end(response.status(), code);
+    if request.headers().contains_key(header::TRANSFER_ENCODING) {
+        return response.map_body(|_, body| {
+            BoxBody::new(Unread {
+                body,
+                _payload: payload,
+            })
+        });
+    }
     response
+}
+
+/// An answer that outlives the body of its request.
+///
+/// Once a chunked body is dropped before its end, actix reads on and discards, without a limit
+/// in time. While the body is there, actix sees that it was not read and closes the connection
+/// after the answer, as it does for a body of known length.
+struct Unread {
+    body: BoxBody,
+    _payload: web::Payload,
+}
+
+impl MessageBody for Unread {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<web::Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
 }
 
 async fn run(
     target: Target,
     exchange: &Exchange,
     request: &HttpRequest,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     let Some(state) = request.app_data::<web::Data<AppState>>() else {
         return Err(Failure::new(ErrorCode::Internal, "the application has no state").into());
@@ -246,6 +288,15 @@ fn log(rejection: &Rejection) {
             tracing::debug!(code, server, detail, causes, "request refused");
         }
     }
+}
+
+/// A panic as a failure. Nothing of a request outlives it, so nothing is left half done.
+fn panicked(panic: &(dyn Any + Send)) -> Rejection {
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    let said = said
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic");
+    Failure::new(ErrorCode::Internal, format!("the request panicked: {said}")).into()
 }
 
 fn wrong_method(path: &str) -> Rejection {

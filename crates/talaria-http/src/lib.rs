@@ -21,6 +21,8 @@ mod range;
 mod routes;
 mod server;
 mod state;
+#[cfg(test)]
+mod surface_tests;
 mod wishes;
 
 pub use problem::Problem;

@@ -14,6 +14,9 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// What callers learn of a defect; the log has the rest under the request id.
 const INTERNAL_DETAIL: &str = "something broke inside talaria; its log has the request id";
 
+/// How much of a server's own words is shown.
+const MAX_WORDS_BYTES: usize = 1000;
+
 /// Why a request was not answered with what it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
@@ -132,6 +135,9 @@ impl From<Failure> for Rejection {
 
 /// The code in words: `server_busy` is "Server busy".
 fn title(code: ErrorCode) -> String {
+    if code == ErrorCode::Internal {
+        return "Internal error".to_owned();
+    }
     let words = code.as_str().replace('_', " ");
     let mut characters = words.chars();
     characters
@@ -164,14 +170,24 @@ fn model_text(failure: &Failure, detail: &str, words: Option<&str>) -> String {
 }
 
 /// A server's own words on one line, without secrets or hidden characters, and capped.
+///
+/// Hidden characters go first: one inside a secret would keep it from being recognised.
 fn cleaned_words(words: &str) -> String {
-    words
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .take(1000)
-        .collect()
+    let visible = talaria_content::sanitise::model_text(words);
+    let redacted = talaria_content::redact(&visible);
+    let mut line = String::new();
+    for word in redacted.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > MAX_WORDS_BYTES {
+            line.truncate(line.floor_char_boundary(MAX_WORDS_BYTES));
+            line.push('…');
+            break;
+        }
+    }
+    line
 }
 
 fn milliseconds(duration: Duration) -> u64 {
@@ -246,6 +262,31 @@ mod tests {
             "The call failed: the server ended during the call. \
              It may have been carried out all the same; check before repeating it."
         );
+    }
+
+    #[test]
+    fn shows_a_servers_words_redacted_and_on_one_line() {
+        let words = "bad request:\n  token=hunter2\u{e0041} \u{1b}[31msk-abcdefgh\u{1b}[0m\u{7}";
+        let failure = Failure::new(ErrorCode::ServerError, "the server answered with an error")
+            .with_server_words(words);
+        let problem = told(failure);
+        assert_eq!(
+            problem["detail"],
+            "the server answered with an error; it said: bad request: [REDACTED] [REDACTED]"
+        );
+        assert_eq!(
+            problem["model_text"],
+            "The call failed: the server answered with an error. \
+             The server said: bad request: [REDACTED] [REDACTED]. Trying again later may work."
+        );
+    }
+
+    #[test]
+    fn recognises_a_secret_that_is_pulled_apart_and_caps_the_rest() {
+        let apart = cleaned_words("tok\u{e0041}en=hun\u{e0042}ter2");
+        assert_eq!(apart, "[REDACTED]");
+        let long = cleaned_words(&"é".repeat(5000));
+        assert!(long.len() <= MAX_WORDS_BYTES + '…'.len_utf8() && long.ends_with('…'));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::wishes::Granted;
 pub(crate) async fn run(
     operation: Operation,
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     match operation {
         Operation::CallTool => tools::call(asked, payload).await,

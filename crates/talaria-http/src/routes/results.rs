@@ -62,11 +62,10 @@ impl JsonRequest for DeliverRequest {
 /// Delivers a result that came with the request.
 pub(super) async fn deliver(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     asked.state.accept_work()?;
     query::read(asked.request, &[])?;
-    let _place = asked.caller.take_place()?;
     let body = body::read(asked, payload).await?;
     let _large = body.place;
     // The deadline the request asks for stands inside the body, so reading it has the default.

@@ -55,7 +55,7 @@ pub(super) async fn get(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
 /// Connects if need be and lists the tools.
 pub(super) async fn test(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     let name = commanded(asked, payload).await?;
     let supervisor = &asked.state.supervisor;
@@ -77,7 +77,7 @@ pub(super) async fn test(
 /// Ends the session and starts a new one.
 pub(super) async fn reconnect(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     let name = commanded(asked, payload).await?;
     let deadline = life_cycle_deadline(asked, &name);
@@ -87,7 +87,7 @@ pub(super) async fn reconnect(
 /// Starts a disabled server.
 pub(super) async fn enable(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     let name = commanded(asked, payload).await?;
     let deadline = life_cycle_deadline(asked, &name);
@@ -97,7 +97,7 @@ pub(super) async fn enable(
 /// Stops a server until it is enabled again.
 pub(super) async fn disable(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     let name = commanded(asked, payload).await?;
     let deadline = life_cycle_deadline(asked, &name);
@@ -105,7 +105,7 @@ pub(super) async fn disable(
 }
 
 /// The server of a command: named in the path, permitted, and nothing in the body.
-async fn commanded(asked: &Asked<'_>, payload: web::Payload) -> Result<String, Rejection> {
+async fn commanded(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<String, Rejection> {
     let name = permitted(asked)?;
     body::read_nothing(asked, payload).await?;
     asked.state.accept_work()?;

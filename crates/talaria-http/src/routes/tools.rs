@@ -81,11 +81,10 @@ pub(crate) struct ToolList {
 /// Calls a tool and delivers its result.
 pub(super) async fn call(
     asked: &Asked<'_>,
-    payload: web::Payload,
+    payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     asked.state.accept_work()?;
     query::read(asked.request, &[])?;
-    let _place = asked.caller.take_place()?;
     let request: CallRequest = body::read_json(asked, payload).await?;
     let granted = request.wishes.grant(asked)?;
     let tool = choose(asked, request.tool, request.server, request.name)?;
