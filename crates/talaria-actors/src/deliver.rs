@@ -1,18 +1,23 @@
 //! The delivery pipeline: pure rules, then files on the blocking pool, then the bounded text.
 
+use std::fs::File;
+use std::io::Read;
 use std::time::Duration;
 
-use serde_json::Value;
 use talaria_config::ImageInputMode;
 use talaria_content::{
     BlockFate, BlockRecord, Delivery, Draft, FileOutcome, FileRequest, Format, Gate, Plan,
-    PlanRequest, ReaderTool, ResultKind, plan,
+    PlanRequest, ReaderTool, ResultKind, TextToRead, plan,
 };
 use talaria_mcp::wire::{self, Scrubbed};
 use talaria_media::MediaStore;
 use talaria_telemetry::events;
 use talaria_types::runtime::{self, BlockingPool};
 use talaria_types::{CallContext, Deadline, Failure, RawResult, ServerName, TokenName};
+
+mod received;
+#[cfg(test)]
+mod tests;
 
 /// A result with fewer bytes, no payload and no file is delivered without a worker.
 const INLINE_BYTES: u64 = 64 * 1024;
@@ -67,7 +72,9 @@ impl DeliveryService {
     ) -> Result<Delivery, Failure> {
         let started = runtime::now();
         let format = options.format;
-        count_received(&raw.json);
+        for kind in received::kinds(&raw.json, &options.kind) {
+            events::block_received(kind);
+        }
         let small = raw.payloads.is_empty() && raw.wire_bytes < INLINE_BYTES;
         let request = self.request(options);
         let mut delivery = if small {
@@ -175,6 +182,8 @@ struct Desk {
 impl Desk {
     fn whole(&self, raw: RawResult, request: PlanRequest) -> Delivery {
         let mut plan = plan(raw, request);
+        let texts = plan.texts_to_read().iter().map(read_text).collect();
+        plan.put_texts(texts);
         let files = plan.take_files();
         self.save_files(plan, files)
     }
@@ -204,27 +213,15 @@ impl Desk {
     }
 }
 
-/// Counts the blocks as the server sent them, before any rule has seen them.
-fn count_received(result: &Value) {
-    let lists = ["content", "contents", "messages", "resources", "prompts"];
-    let blocks = lists
-        .iter()
-        .find_map(|key| result.get(key))
-        .and_then(Value::as_array);
-    for block in blocks.into_iter().flatten() {
-        events::block_received(received_kind(block));
-    }
-}
-
-fn received_kind(block: &Value) -> &'static str {
-    match block.get("type").and_then(Value::as_str) {
-        Some("text") => "text",
-        Some("image") => "image",
-        Some("audio") => "audio",
-        Some("resource") => "resource",
-        Some("resource_link") => "resource_link",
-        Some(_) | None => "unknown",
-    }
+/// A staged text, if it is still as long as it was.
+fn read_text(text: &TextToRead) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(text.bytes).ok()?);
+    let file = File::open(&text.path).ok()?;
+    // One byte more shows that the file has grown.
+    file.take(text.bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .ok()?;
+    (u64::try_from(bytes.len()).ok()? == text.bytes).then_some(bytes)
 }
 
 fn count_settled(block: BlockRecord) {

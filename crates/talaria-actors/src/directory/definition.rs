@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use talaria_config::ToolFilter;
+use talaria_content::sanitise;
 
 use crate::directory::{ToolDraft, ToolTarget, filter};
 
@@ -99,10 +100,7 @@ fn clean_value(value: Value, depth: usize) -> Value {
 }
 
 fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|c| !matches!(c, '\u{e0000}'..='\u{e007f}'))
-        .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
-        .collect()
+    sanitise::model_text(text).into_owned()
 }
 
 #[cfg(test)]

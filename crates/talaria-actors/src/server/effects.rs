@@ -105,9 +105,6 @@ impl ServerActor {
             }
             Err(failure) => {
                 let code = failure.code();
-                if matches!(code, ErrorCode::ConnectTimeout) {
-                    events::deadline_exceeded("connect");
-                }
                 tracing::warn!(
                     server = %self.setup.handle.name(),
                     code = code.as_str(),
@@ -238,7 +235,13 @@ impl ServerActor {
         let name = self.setup.handle.name();
         let reply = match call.outcome {
             Some(Err(failure)) if call.aborted && failure.code() == ErrorCode::Cancelled => {
-                Err(refusal::draining(ErrorCode::ShuttingDown, name).outcome_uncertain())
+                let ours = refusal::draining(ErrorCode::ShuttingDown, name);
+                let uncertain = failure.is_outcome_uncertain();
+                Err(if uncertain {
+                    ours.outcome_uncertain()
+                } else {
+                    ours
+                })
             }
             Some(reply) => reply,
             None => Err(refusal::broken(name)),

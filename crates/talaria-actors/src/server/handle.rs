@@ -219,7 +219,9 @@ impl ServerHandle {
                     replayed = true;
                     ticket.mark_sent(false);
                 }
-                Waited::ActorGone => return Err(refusal::connection_lost(self.name())),
+                Waited::ActorGone => {
+                    return Err(ticket.judge(refusal::connection_lost(self.name())));
+                }
             }
             if deadline.expired() {
                 return Err(self.not_ready());
@@ -262,9 +264,7 @@ impl ServerHandle {
                 reply.map_or(Waited::ActorGone, Waited::Reply)
             }
             () = ticket.ctx.cancel.cancelled() => {
-                let failure = refusal::cancelled(self.name());
-                let uncertain = ticket.may_be_sent();
-                Waited::Reply(Err(if uncertain { failure.outcome_uncertain() } else { failure }))
+                Waited::Reply(Err(ticket.judge(refusal::cancelled(self.name()))))
             }
             _ = route.wait_for(|route| route.generation != generation) => Waited::ActorGone,
             () = patience => {
@@ -284,11 +284,7 @@ impl ServerHandle {
             ),
         )
         .on_server(self.name());
-        if ticket.may_be_sent() {
-            failure.outcome_uncertain()
-        } else {
-            failure
-        }
+        ticket.judge(failure)
     }
 
     async fn reach(

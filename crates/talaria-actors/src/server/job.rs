@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use talaria_content::ResultKind;
 use talaria_mcp::{Rpc, RpcLimits};
-use talaria_types::{ErrorCode, ServerName};
+use talaria_telemetry::events;
+use talaria_types::{ErrorCode, Failure, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use crate::directory::ToolTarget;
@@ -41,16 +42,10 @@ impl CallJob {
     /// Runs the call. Always ends, whatever the session does.
     pub(crate) async fn run(self) -> (Reply, CallEnd) {
         let reply = AssertUnwindSafe(self.race()).catch_unwind().await;
-        let reply = reply.unwrap_or_else(|_| Err(refusal::broken(&self.server)));
-        let reply = reply.map_err(|failure| {
-            if failure.code() == ErrorCode::Timeout {
-                refusal::timed_out(&self.ticket, &self.server, self.idle)
-            } else if failure.server().is_none() {
-                failure.on_server(&self.server)
-            } else {
-                failure
-            }
-        });
+        let broken = |_| Err(self.ticket.judge(refusal::broken(&self.server)));
+        let reply = reply
+            .unwrap_or_else(broken)
+            .map_err(|failure| self.in_our_words(failure));
         let end = end_of(&reply);
         (reply, end)
     }
@@ -69,10 +64,30 @@ impl CallJob {
             reply = &mut work => reply,
             _ = ended => match tokio::time::timeout(LAST_WORDS, work).await {
                 Ok(reply) => reply,
-                Err(_) => Err(refusal::connection_lost(&self.server)),
+                Err(_) => Err(self.ticket.judge(refusal::connection_lost(&self.server))),
             },
-            () = overdue => Err(refusal::timed_out(&self.ticket, &self.server, self.idle)),
-            () = deaf => Err(refusal::cancelled(&self.server).outcome_uncertain()),
+            () = overdue => {
+                events::deadline_exceeded("rpc");
+                Err(self.ticket.judge(Failure::new(ErrorCode::Timeout, "")))
+            }
+            () = deaf => Err(self.ticket.judge(refusal::cancelled(&self.server))),
+        }
+    }
+
+    /// A timeout names both limits, whatever the session called it.
+    fn in_our_words(&self, failure: Failure) -> Failure {
+        if failure.code() == ErrorCode::Timeout {
+            let ours = refusal::timed_out(&self.ticket, &self.server, self.idle);
+            return if failure.is_outcome_uncertain() {
+                ours.outcome_uncertain()
+            } else {
+                ours
+            };
+        }
+        if failure.server().is_none() {
+            failure.on_server(&self.server)
+        } else {
+            failure
         }
     }
 

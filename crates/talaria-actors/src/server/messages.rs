@@ -76,6 +76,14 @@ impl Ticket {
     pub(crate) fn may_be_sent(&self) -> bool {
         self.sent.load(Ordering::Acquire)
     }
+
+    /// Marks a failure whose call may have run. What only reads has nothing to be uncertain of.
+    pub(crate) fn judge(&self, failure: Failure) -> Failure {
+        match self.target {
+            ToolTarget::Tool(_) if self.may_be_sent() => failure.outcome_uncertain(),
+            ToolTarget::Tool(_) | ToolTarget::Utility(_) => failure,
+        }
+    }
 }
 
 /// The caller has gone. Sent by the handle; no reply.

@@ -91,33 +91,27 @@ pub(crate) fn not_ready(server: &ServerName, snapshot: &Snapshot) -> Failure {
 pub(crate) fn connection_lost(server: &ServerName) -> Failure {
     Failure::new(
         ErrorCode::ConnectionLost,
-        format!("the connection to server '{server}' was lost while the call ran; it may or may not have been executed"),
+        format!("the connection to server '{server}' was lost while the call ran"),
     )
     .on_server(server)
-    .outcome_uncertain()
 }
 
-/// The call ran longer than it may.
+/// The call ran longer than it may; names the server's limit and the call's own.
 pub(crate) fn timed_out(ticket: &Ticket, server: &ServerName, idle: Duration) -> Failure {
-    events::deadline_exceeded("rpc");
     let limit = ticket
         .ctx
         .deadline
         .instant()
         .saturating_duration_since(ticket.since);
-    let after = ticket.since.elapsed();
     let detail = format!(
         "'{}' on server '{server}' timed out after {:.1} s (the server's timeout is {} s without \
-         an answer or progress, this call's own limit was {:.1} s); it may or may not have been \
-         executed",
+         an answer or progress, this call's own limit was {:.1} s)",
         ticket.target.raw_name(),
-        after.as_secs_f64(),
+        ticket.since.elapsed().as_secs_f64(),
         idle.as_secs_f64(),
         limit.as_secs_f64(),
     );
-    Failure::new(ErrorCode::Timeout, detail)
-        .on_server(server)
-        .outcome_uncertain()
+    Failure::new(ErrorCode::Timeout, detail).on_server(server)
 }
 
 /// Something broke while the call ran.
@@ -127,7 +121,6 @@ pub(crate) fn broken(server: &ServerName) -> Failure {
         format!("something broke inside Talaria while it called server '{server}'"),
     )
     .on_server(server)
-    .outcome_uncertain()
 }
 
 /// The caller went away.
