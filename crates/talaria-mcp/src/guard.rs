@@ -160,8 +160,12 @@ pub fn run() -> std::io::Result<()> {
     .into_iter()
     .collect();
     signals.thread_block()?;
+    serve(std::io::stdin().lock())
+}
+
+fn serve(lines: impl BufRead) -> std::io::Result<()> {
     let mut groups = BTreeSet::new();
-    let outcome = register_all(std::io::stdin().lock(), &mut groups);
+    let outcome = register_all(lines, &mut groups);
     kill_all(groups);
     outcome
 }
@@ -203,6 +207,11 @@ fn kill_all(groups: BTreeSet<i32>) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::ExitStatusExt;
+
+    use talaria_testkit::wait_for;
+
     use super::*;
 
     #[test]
@@ -211,5 +220,68 @@ mod tests {
         let lines = b"+100\n+200\n-100\nnonsense\n+0\n+1\n+-7\n\n+300\n".as_slice();
         register_all(lines, &mut groups).unwrap();
         assert_eq!(groups, BTreeSet::from([200, 300]));
+    }
+
+    fn sleeper(program: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", program])
+            .process_group(0)
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn kills_what_is_left_at_the_end_of_the_input() {
+        let mut spared = sleeper("exec sleep 1000");
+        let mut obedient = sleeper("exec sleep 1000");
+        let mut stubborn = sleeper("trap '' TERM; echo; while :; do sleep 1000; done");
+        let lines = format!("+{}\n+{}\n", obedient.id(), stubborn.id());
+        serve(lines.as_bytes()).unwrap();
+        assert!(obedient.wait().unwrap().signal().is_some());
+        assert!(stubborn.wait().unwrap().signal().is_some());
+        assert!(spared.try_wait().unwrap().is_none());
+        spared.kill().unwrap();
+        spared.wait().unwrap();
+    }
+
+    async fn lines_of(path: &Path, wanted: &str) {
+        let read = wait_for("the guard's input", Duration::from_secs(10), || {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            std::future::ready(if text.ends_with(wanted) {
+                Ok(())
+            } else {
+                Err(text)
+            })
+        });
+        read.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_guard_that_dies_is_started_again_and_told_everything() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("guard");
+        let seen = folder.path().join("seen");
+        let script = format!(
+            "#!/bin/sh\necho \"$1 $$\" >> {seen}\nexec cat >> {seen}\n",
+            seen = seen.display()
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let guard = Guard::start(&program).unwrap();
+        guard.register(1001);
+        guard.register(1002);
+        guard.clone().unregister(1001);
+        lines_of(&seen, "+1001\n+1002\n-1001\n").await;
+        let text = std::fs::read_to_string(&seen).unwrap();
+        let first = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("__guard "))
+            .unwrap();
+        let pid = Pid::from_raw(first.parse().unwrap());
+        nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
+        lines_of(&seen, "\n+1002\n").await;
+        guard.register(1003);
+        lines_of(&seen, "+1002\n+1003\n").await;
     }
 }

@@ -161,3 +161,6 @@ impl Drop for Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,638 @@
-//! Tests.
+//! Sessions over HTTP, against scripted servers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use talaria_config::TransportConfig;
+use talaria_testkit::script::{HttpAction, HttpScript, Pace};
+use talaria_testkit::server::HttpServer;
+use talaria_testkit::{Action, Part, PayloadSpec, Record, RecordKind, Script, wait_for};
+use talaria_types::{Deadline, ErrorCode, Failure, RawResult, runtime};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::session::{Rpc, RpcLimits, Session, SessionEvent, connect};
+use crate::testing::{FolderSink, limits, options};
+
+const SECRET: &str = "abc";
+
+fn script(sse: bool) -> Script {
+    Script::new("odd").with_http(HttpScript {
+        sse,
+        ..HttpScript::default()
+    })
+}
+
+fn transport(server: &HttpServer) -> TransportConfig {
+    let headers = BTreeMap::from([("Authorization".to_owned(), format!("Bearer {SECRET}"))]);
+    TransportConfig::Http {
+        url: server.url(),
+        headers,
+    }
+}
+
+async fn connected(script: Script) -> (HttpServer, Session) {
+    let server = HttpServer::start(script).unwrap();
+    let (options, _events) = options(transport(&server), FolderSink::new());
+    let session = connect(options).await.unwrap();
+    (server, session)
+}
+
+async fn call(session: &Session, tool: &str) -> Result<RawResult, Failure> {
+    call_within(session, tool, limits()).await
+}
+
+async fn call_within(
+    session: &Session,
+    tool: &str,
+    limits: RpcLimits,
+) -> Result<RawResult, Failure> {
+    let rpc = Rpc::CallTool {
+        name: tool.to_owned(),
+        arguments: Map::new(),
+    };
+    session.request(rpc, limits).await
+}
+
+fn calling(
+    session: &Session,
+    tool: &'static str,
+    limits: RpcLimits,
+) -> JoinHandle<Result<RawResult, Failure>> {
+    let session = session.clone();
+    runtime::spawn(
+        "call",
+        async move { call_within(&session, tool, limits).await },
+    )
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+async fn seen(server: &HttpServer, what: &str, mut is_it: impl FnMut(&Record) -> bool) -> Record {
+    let found = wait_for(what, Duration::from_secs(10), || {
+        let found = server
+            .records()
+            .all()
+            .into_iter()
+            .find(|record| is_it(record));
+        std::future::ready(found.ok_or("not yet"))
+    });
+    found.await.unwrap()
+}
+
+#[tokio::test]
+async fn results_arrive_as_json_and_as_events() {
+    for sse in [false, true] {
+        let script = script(sse).tool("t", text("hello"));
+        let (server, session) = connected(script).await;
+        assert_eq!(session.peer().name, "odd");
+        assert_eq!(session.peer().protocol_version, "2025-11-25");
+        assert_eq!(call(&session, "t").await.unwrap().json, text("hello"));
+        session.close(Deadline::after(Duration::from_secs(5))).await;
+        seen(&server, "the end of the session", |record| {
+            record.kind == RecordKind::Delete
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_modern_server_is_discovered_and_cancelled_by_closing_the_response() {
+    let discovered = json!({
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": { "tools": {} },
+        "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "modern", "version": "2" } },
+    });
+    for sse in [false, true] {
+        let http = HttpScript {
+            sse,
+            sessions: false,
+            ..HttpScript::default()
+        };
+        // A JSON body has no room for anything before the answer.
+        let progress = sse.then_some(Action::Progress { progress: 1 });
+        let hang: Vec<Action> = progress.into_iter().chain([Action::Hang]).collect();
+        let script = Script::new("odd")
+            .with_http(http)
+            .on_method(
+                "server/discover",
+                [Action::Answer {
+                    result: discovered.clone(),
+                }],
+            )
+            .on_call("hang", hang);
+        let (server, session) = connected(script).await;
+        assert_eq!(session.peer().name, "modern");
+        assert_eq!(session.peer().protocol_version, "2026-07-28");
+        let limits = limits();
+        let cancel = limits.cancel.clone();
+        let calling = calling(&session, "hang", limits);
+        let request = seen(&server, "the call", |record| record.calls("hang")).await;
+        assert_eq!(request.headers["mcp-method"], "tools/call");
+        assert_eq!(request.headers["mcp-name"], "hang");
+        cancel.cancel();
+        assert_eq!(
+            calling.await.unwrap().unwrap_err().code(),
+            ErrorCode::Cancelled
+        );
+        seen(&server, "the closed response", |record| {
+            record.kind == RecordKind::Disconnected
+        })
+        .await;
+        assert_eq!(server.records().count_of("notifications/cancelled"), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_old_server_is_told_of_a_cancellation() {
+    for sse in [false, true] {
+        let (server, session) = connected(script(sse).on_call("hang", [Action::Hang])).await;
+        let idle = Duration::from_millis(300);
+        let calling = calling(&session, "hang", RpcLimits { idle, ..limits() });
+        let failure = calling.await.unwrap().unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::Timeout);
+        assert!(failure.is_outcome_uncertain());
+        let request = seen(&server, "the call", |record| record.calls("hang")).await;
+        let cancelled = seen(&server, "the cancellation", |record| {
+            record.method() == Some("notifications/cancelled")
+        });
+        assert_eq!(
+            cancelled.await.message["params"]["requestId"],
+            request.message["id"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn progress_renews_the_idle_timer_over_events() {
+    let mut actions = Vec::new();
+    for progress in 0..6 {
+        actions.push(Action::Progress { progress });
+        actions.push(Action::Delay { ms: 100 });
+    }
+    actions.push(Action::Answer {
+        result: text("late"),
+    });
+    let (_server, session) = connected(script(true).on_call("slow", actions)).await;
+    let idle = Duration::from_millis(350);
+    let result = call_within(&session, "slow", RpcLimits { idle, ..limits() }).await;
+    assert_eq!(result.unwrap().json, text("late"));
+}
+
+#[tokio::test]
+async fn big_payloads_arrive_as_handles() {
+    for sse in [false, true] {
+        let payload = PayloadSpec::of(2_000_000);
+        let answer = talaria_testkit::script::document_answer("x://y", payload);
+        let (_server, session) = connected(script(sse).on_call("big", [answer])).await;
+        let result = call(&session, "big").await.unwrap();
+        let payload = result.payloads.get("/content/0/resource/blob");
+        let Some(talaria_types::Payload::Staged(staged)) = payload else {
+            panic!("{payload:?}");
+        };
+        assert_eq!(staged.bytes, 2_000_000);
+    }
+}
+
+#[tokio::test]
+async fn an_oversize_answer_fails_its_call_and_the_session_survives() {
+    for sse in [false, true] {
+        let answer = talaria_testkit::script::document_answer("x://y", PayloadSpec::of(6_000_000));
+        let script = script(sse)
+            .on_call("huge", [answer])
+            .tool("t", text("fine"));
+        let (_server, session) = connected(script).await;
+        let failure = call(&session, "huge").await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::MessageTooLarge);
+        assert!(failure.is_outcome_uncertain());
+        assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+    }
+}
+
+#[tokio::test]
+async fn odd_messages_are_understood_or_fail_their_call() {
+    let odd = |message: &str| {
+        let mut parts = Vec::new();
+        for (index, piece) in message.split("ID").enumerate() {
+            if index > 0 {
+                parts.push(Part::Id);
+            }
+            parts.push(Part::Text(piece.to_owned()));
+        }
+        [Action::Send {
+            parts,
+            pace: Pace::Fast,
+        }]
+    };
+    for sse in [false, true] {
+        let script = script(sse)
+            .on_call("bare", odd(r#"{"id":"ID","result":{"ok":1},"error":null}"#))
+            .on_call("batch", odd(r#"[{"method":"notifications/x"},{"id":ID,"result":{"ok":1}}]"#))
+            .on_call("surrogate", odd(r#"{"jsonrpc":"2.0","id":ID,"result":{"ok":1},"x":"\ud800"}"#))
+            .on_call("cut", odd(r#"{"jsonrpc":"2.0","id":ID,"result":{"#))
+            .on_call("other", odd(r#"{"jsonrpc":"2.0","id":4711,"result":{}}"#))
+            .on_call("words", odd(r#"{"error":"Session not found"}"#))
+            .on_call("no_id", odd(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}"#));
+        let (_server, session) = connected(script).await;
+        for tool in ["bare", "batch", "surrogate"] {
+            assert_eq!(
+                call(&session, tool).await.unwrap().json,
+                json!({ "ok": 1 }),
+                "{tool} {sse}"
+            );
+        }
+        for (tool, code) in [
+            ("cut", ErrorCode::MalformedMessage),
+            (
+                "other",
+                if sse {
+                    ErrorCode::ConnectionLost
+                } else {
+                    ErrorCode::MalformedMessage
+                },
+            ),
+        ] {
+            let failure = call(&session, tool).await.unwrap_err();
+            assert_eq!(failure.code(), code, "{tool} {sse}");
+            assert!(failure.is_outcome_uncertain());
+        }
+        // FR-144.
+        for (tool, words) in [("words", "Session not found"), ("no_id", "Invalid Request")] {
+            let failure = call(&session, tool).await.unwrap_err();
+            assert_eq!(failure.code(), ErrorCode::ServerError);
+            assert_eq!(failure.server_words(), Some(words));
+        }
+    }
+}
+
+#[tokio::test]
+async fn fr_143_an_unknown_session_is_replaced_and_the_call_repeated_once() {
+    let script = script(false).tool("t", text("fresh"));
+    let (server, session) = connected(script).await;
+    server.forget_sessions();
+    assert_eq!(call(&session, "t").await.unwrap().json, text("fresh"));
+    let initialized: Vec<Record> = server
+        .records()
+        .all()
+        .into_iter()
+        .filter(|record| record.method() == Some("initialize"))
+        .collect();
+    assert_eq!(initialized.len(), 2);
+    assert!(
+        initialized
+            .iter()
+            .all(|record| !record.headers.contains_key("mcp-session-id"))
+    );
+}
+
+#[tokio::test]
+async fn fr_143_a_server_that_knows_no_session_is_not_asked_for_ever() {
+    for (status, body) in [
+        (404, "x"),
+        (400, "Bad Request: No valid session ID provided"),
+    ] {
+        let body = body.to_owned();
+        let answer = HttpAction::Answer {
+            status,
+            headers: Vec::new(),
+            body,
+        };
+        let (server, session) = connected(script(false).on_call("t", [answer.into()])).await;
+        let failure = call(&session, "t").await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::ConnectionLost);
+        assert!(!failure.is_outcome_uncertain(), "it was not executed");
+        assert!(server.records().calls_of("t") <= 2);
+    }
+}
+
+#[tokio::test]
+async fn fr_145_a_server_without_an_event_stream_is_not_asked_again_and_again() {
+    for (status, body) in [(200, "see docs"), (400, ""), (405, "")] {
+        let http = HttpScript {
+            get: Some((status, body.to_owned())),
+            ..HttpScript::default()
+        };
+        let script = Script::new("odd").with_http(http).tool("t", text("fine"));
+        let (server, session) = connected(script).await;
+        seen(&server, "the attempt", |record| {
+            record.kind == RecordKind::Get
+        })
+        .await;
+        for _ in 0..3 {
+            assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+        }
+        let asked = |record: &Record| record.kind == RecordKind::Get;
+        assert_eq!(server.records().all().into_iter().filter(asked).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn fr_147_a_reset_connection_fails_the_call_promptly() {
+    let begun = vec![Action::Progress { progress: 1 }, HttpAction::Reset.into()];
+    for (actions, kinds) in [
+        (begun, [true].as_slice()),
+        (vec![HttpAction::Reset.into()], &[false, true]),
+        (vec![HttpAction::HalfClose.into()], &[false, true]),
+    ] {
+        for &sse in kinds {
+            let script = script(sse)
+                .on_call("t", actions.clone())
+                .tool("ok", text("fine"));
+            let (server, session) = connected(script).await;
+            let began = runtime::now();
+            let failure = call(&session, "t").await.unwrap_err();
+            assert_eq!(failure.code(), ErrorCode::ConnectionLost, "{actions:?}");
+            assert!(failure.is_outcome_uncertain());
+            assert_eq!(
+                failure.server().map(ToString::to_string).as_deref(),
+                Some("odd")
+            );
+            assert!(runtime::now().duration_since(began) < Duration::from_secs(5));
+            assert_eq!(server.records().calls_of("t"), 1);
+            assert_eq!(call(&session, "ok").await.unwrap().json, text("fine"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn fr_149_configured_headers_are_on_every_request() {
+    let http = HttpScript {
+        token: Some(SECRET.to_owned()),
+        ..HttpScript::default()
+    };
+    let script = Script::new("odd").with_http(http).tool("t", text("fine"));
+    let (server, session) = connected(script).await;
+    call(&session, "t").await.unwrap();
+    server.forget_sessions();
+    call(&session, "t").await.unwrap();
+    session.close(Deadline::after(Duration::from_secs(5))).await;
+    let records = server.records().all();
+    assert!(
+        records
+            .iter()
+            .any(|record| record.kind == RecordKind::Delete)
+    );
+    for record in records
+        .iter()
+        .filter(|record| record.kind != RecordKind::Started)
+    {
+        assert_eq!(
+            record.headers.get("authorization").map(String::as_str),
+            Some("Bearer abc"),
+            "{record:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn fr_150_refused_credentials_are_told_without_the_secret() {
+    let http = HttpScript {
+        token: Some("other".to_owned()),
+        ..HttpScript::default()
+    };
+    let server = HttpServer::start(Script::new("odd").with_http(http)).unwrap();
+    let (options, _events) = options(transport(&server), FolderSink::new());
+    let failure = connect(options).await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ServerUnauthorized);
+    assert!(failure.detail().contains("authorization"));
+    assert!(!format!("{failure:?}").contains(SECRET));
+    for status in [401, 403] {
+        let challenge = ("WWW-Authenticate".to_owned(), "Bearer".to_owned());
+        let answer = HttpAction::Answer {
+            status,
+            headers: vec![challenge],
+            body: "no".to_owned(),
+        };
+        let (server, session) = connected(script(false).on_call("t", [answer.into()])).await;
+        let failure = call(&session, "t").await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::ServerUnauthorized);
+        assert!(!failure.is_outcome_uncertain());
+        assert_eq!(server.records().calls_of("t"), 1);
+    }
+}
+
+#[tokio::test]
+async fn http_errors_are_told_with_their_status() {
+    let answer = |status, headers: &[(&str, &str)], body: &str| {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        [HttpAction::Answer {
+            status,
+            headers,
+            body: body.to_owned(),
+        }
+        .into()]
+    };
+    let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"over quota"}}"#;
+    let script = script(false)
+        .on_call("busy", answer(429, &[("Retry-After", "7")], "slow down"))
+        .on_call("gateway", answer(502, &[], "bad gateway"))
+        .on_call(
+            "quota",
+            answer(400, &[("Content-Type", "application/json")], error),
+        )
+        .on_call(
+            "moved",
+            answer(302, &[("Location", "https://elsewhere.example/mcp")], ""),
+        )
+        .on_call(
+            "page",
+            answer(200, &[("Content-Type", "text/html")], "<html>hello</html>"),
+        )
+        .on_call("nothing", answer(200, &[], ""));
+    let (_server, session) = connected(script).await;
+    let busy = call(&session, "busy").await.unwrap_err();
+    assert_eq!(busy.code(), ErrorCode::ServerError);
+    assert_eq!(busy.retry_hint(), Some(Duration::from_secs(7)));
+    assert_eq!(busy.server_words(), Some("slow down"));
+    assert!(!busy.is_outcome_uncertain());
+    let gateway = call(&session, "gateway").await.unwrap_err();
+    assert_eq!(gateway.code(), ErrorCode::ConnectionLost);
+    assert!(gateway.is_outcome_uncertain());
+    let quota = call(&session, "quota").await.unwrap_err();
+    assert_eq!(quota.code(), ErrorCode::ServerError);
+    assert_eq!(quota.server_words(), Some("over quota"));
+    let moved = call(&session, "moved").await.unwrap_err();
+    assert!(
+        moved.detail().contains("https://elsewhere.example/mcp"),
+        "{}",
+        moved.detail()
+    );
+    for tool in ["page", "nothing"] {
+        let failure = call(&session, tool).await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::MalformedMessage);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_apart_from_one_that_went() {
+    let server = HttpServer::start(script(false).on_call("hang", [Action::Hang])).unwrap();
+    let (options, _events) = options(transport(&server), FolderSink::new());
+    let session = connect(options.clone()).await.unwrap();
+    let hanging = calling(&session, "hang", limits());
+    seen(&server, "the call", |record| record.calls("hang")).await;
+    let began = runtime::now();
+    drop(server);
+    let failure = hanging.await.unwrap().unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectionLost);
+    assert!(failure.is_outcome_uncertain());
+    assert!(runtime::now().duration_since(began) < Duration::from_secs(1));
+    let failure = call(&session, "hang").await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectionLost);
+    assert!(!failure.is_outcome_uncertain(), "it was never sent");
+    let failure = connect(options).await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectFailed);
+    assert!(failure.detail().contains("refused"), "{}", failure.detail());
+}
+
+#[tokio::test]
+async fn a_silent_server_fails_the_connect_in_time() {
+    let script = script(false)
+        .on_method("server/discover", [Action::Hang])
+        .on_method("initialize", [Action::Hang]);
+    let server = HttpServer::start(script).unwrap();
+    let (mut options, _events) = options(transport(&server), FolderSink::new());
+    options.deadline = Deadline::after(Duration::from_millis(600));
+    let failure = connect(options).await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectTimeout);
+    assert_eq!(server.records().count_of("initialize"), 1);
+}
+
+#[tokio::test]
+async fn whatever_an_old_server_says_to_discover_it_is_asked_the_old_way() {
+    let answer = |status, body: &str| {
+        let body = body.to_owned();
+        vec![
+            HttpAction::Answer {
+                status,
+                headers: Vec::new(),
+                body,
+            }
+            .into(),
+        ]
+    };
+    for actions in [
+        answer(404, "not found"),
+        answer(
+            400,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"x"}}"#,
+        ),
+        answer(500, "oops"),
+        answer(202, ""),
+        answer(200, "<html>"),
+        vec![HttpAction::Reset.into()],
+        vec![Action::Hang],
+    ] {
+        for sse in [false, true] {
+            let script = script(sse)
+                .on_method("server/discover", actions.clone())
+                .tool("t", text("fine"));
+            let server = HttpServer::start(script).unwrap();
+            let (mut options, _events) = options(transport(&server), FolderSink::new());
+            options.deadline = Deadline::after(Duration::from_secs(6));
+            let session = connect(options).await.unwrap();
+            assert_eq!(session.peer().protocol_version, "2025-11-25", "{actions:?}");
+            assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_comes_on_the_common_stream_is_taken_in() {
+    // The answer itself may come there, as old servers do it.
+    let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    let script = script(true).on_call(
+        "t",
+        [
+            Action::Send {
+                parts: vec![Part::Text(changed.to_string())],
+                pace: Pace::Drip,
+            },
+            Action::Request {
+                id: 1,
+                method: "ping".to_owned(),
+                params: json!({}),
+            },
+            Action::AwaitReplies { count: 1 },
+            Action::Answer {
+                result: text("fine"),
+            },
+        ],
+    );
+    let server = HttpServer::start(script).unwrap();
+    let (options, mut events) = options(transport(&server), FolderSink::new());
+    let session = connect(options).await.unwrap();
+    assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+    assert_eq!(events.recv().await, Some(SessionEvent::ToolsChanged));
+}
+
+#[tokio::test]
+async fn annotated_arguments_become_headers() {
+    let discovered =
+        json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
+    let schema = json!({
+        "type": "object",
+        "properties": { "region": { "type": "string", "x-mcp-header": "Region" } },
+    });
+    let http = HttpScript {
+        sessions: false,
+        ..HttpScript::default()
+    };
+    let script = Script::new("odd")
+        .with_http(http)
+        .on_method("server/discover", [Action::Answer { result: discovered }])
+        .with_tools(vec![
+            json!({ "name": "t", "inputSchema": schema, "odd": null }),
+        ])
+        .tool("t", text("fine"));
+    let (server, session) = connected(script).await;
+    let list = session
+        .request(Rpc::ListTools { cursor: None }, limits())
+        .await
+        .unwrap();
+    assert_eq!(list.json["tools"][0]["odd"], Value::Null);
+    let arguments = Map::from_iter([("region".to_owned(), json!("eu"))]);
+    let rpc = Rpc::CallTool {
+        name: "t".to_owned(),
+        arguments,
+    };
+    session.request(rpc, limits()).await.unwrap();
+    let request = seen(&server, "the call", |record| record.calls("t")).await;
+    assert_eq!(
+        request.headers.get("mcp-param-region").map(String::as_str),
+        Some("eu")
+    );
+}
+
+#[test]
+fn loopback_is_told_from_the_world() {
+    for (url, expected) in [
+        ("http://127.0.0.1:1/mcp", true),
+        ("http://127.9.9.9/mcp", true),
+        ("http://localhost:80/mcp", true),
+        ("http://[::1]:80/mcp", true),
+        ("https://example.com/mcp", false),
+        ("http://10.0.0.1/mcp", false),
+        ("http://localhost.example.com/", false),
+    ] {
+        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+    }
+}
+
+#[test]
+fn headers_are_checked_and_those_of_the_protocol_left_out() {
+    let headers = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    assert!(parse_headers(&headers("Accept", "x")).unwrap().is_empty());
+    assert_eq!(parse_headers(&headers("X-Key", "x")).unwrap().len(), 1);
+    for (name, value) in [("bad name", "x"), ("X-Key", "secret\nvalue")] {
+        let failure = parse_headers(&headers(name, value)).unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::ConnectFailed);
+        assert!(failure.detail().contains(name));
+        assert!(!format!("{failure:?}").contains("secret"));
+    }
+}

@@ -196,7 +196,9 @@ where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
-    let serving = serve_client_with_lifecycle_and_ct(Handler, transport, mode, ending.stop.clone());
+    // A child token, because rmcp cancels its token whenever its loop ends.
+    let token = ending.stop.child_token();
+    let serving = serve_client_with_lifecycle_and_ct(Handler, transport, mode, token);
     match tokio::time::timeout_at(deadline.instant(), Box::pin(serving)).await {
         Ok(Ok(running)) => {
             running
@@ -287,7 +289,7 @@ async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels:
             drop(tokio::time::timeout(SETTLE_WAIT, ends.output_ended.cancelled()).await);
             ClosedBy::ChildExit(status)
         }
-        () = ends.output_ended.cancelled() => {
+        () = output_or_loop_ended(&ends, &ending) => {
             match tokio::time::timeout(SETTLE_WAIT, process.exited()).await {
                 Ok(status) => ClosedBy::ChildExit(status),
                 Err(_) => ClosedBy::Transport("the server closed its output".to_owned()),
@@ -297,6 +299,13 @@ async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels:
     };
     ending.tell(&labels, cause);
     process.stop(Deadline::after(STOP_WAIT));
+}
+
+async fn output_or_loop_ended(ends: &PipeEnds, ending: &Ending) {
+    tokio::select! {
+        () = ends.output_ended.cancelled() => {}
+        () = ending.stopped.cancelled() => {}
+    }
 }
 
 fn handshake_failure(
