@@ -1,7 +1,8 @@
-//! The surface over a real socket: a service without MCP servers, asked by hand.
+//! The surface over a real socket: a real service, asked by hand.
 
 mod artifacts;
 mod bodies;
+mod calls;
 mod client;
 mod service;
 mod tokens;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use talaria_actors::{DeliveryService, Placement, Supervisor, SupervisorOptions};
-use talaria_config::{Config, ImageInputMode, TokenConfig};
+use talaria_config::{Config, ImageInputMode, ServerConfig, ServerEntry, TokenConfig};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::BlockingPool;
 
@@ -31,16 +32,24 @@ fn fixture() -> Fixture {
 }
 
 fn with_tokens(tokens: Vec<TokenConfig>) -> Fixture {
+    with_servers(tokens, Vec::new())
+}
+
+fn with_servers(tokens: Vec<TokenConfig>, servers: Vec<ServerConfig>) -> Fixture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (options, _home) = options(listener, tokens);
+    let (options, _home) = options(listener, tokens, servers);
     Fixture {
         server: HttpServer::serve(options).unwrap(),
         _home,
     }
 }
 
-/// A service without servers, ready to start, and its home.
-fn options(listener: TcpListener, tokens: Vec<TokenConfig>) -> (ServeOptions, tempfile::TempDir) {
+/// A service ready to start, and its home.
+fn options(
+    listener: TcpListener,
+    tokens: Vec<TokenConfig>,
+    servers: Vec<ServerConfig>,
+) -> (ServeOptions, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let mut talaria = talaria_config();
     talaria.home = home.path().to_path_buf();
@@ -55,7 +64,10 @@ fn options(listener: TcpListener, tokens: Vec<TokenConfig>) -> (ServeOptions, te
     });
     let config = Arc::new(Config {
         talaria,
-        servers: std::collections::BTreeMap::new(),
+        servers: servers
+            .into_iter()
+            .map(|server| (server.name.clone(), ServerEntry::Usable(Box::new(server))))
+            .collect(),
         result_size_chars: 50_000,
         image_input_mode: ImageInputMode::Auto,
         warnings: Vec::new(),

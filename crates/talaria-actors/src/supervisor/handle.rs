@@ -169,6 +169,24 @@ impl SupervisorHandle {
             .map(|entry| entry.tool.clone())
     }
 
+    /// As [`Self::find_tool`], but waits a moment for a server that may have it and is still
+    /// starting. For callers that must know whose tool it is before they call it.
+    ///
+    /// # Errors
+    /// `unknown_tool`; `server_unavailable`, `server_disabled` or `server_misconfigured` for a
+    /// server that may have it and has not listed its tools.
+    pub async fn find_tool_when_listed(
+        &self,
+        public_name: &str,
+        deadline: Deadline,
+    ) -> Result<PublicTool, Failure> {
+        let entry = match self.inner.directory.find(public_name) {
+            Some(entry) => entry,
+            None => self.await_entry(public_name, deadline).await?,
+        };
+        Ok(entry.tool.clone())
+    }
+
     /// Every tool, in a fixed order.
     #[must_use]
     pub fn tools(&self) -> Vec<PublicTool> {

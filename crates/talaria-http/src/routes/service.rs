@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header;
 use schemars::JsonSchema;
 use serde::Serialize;
-use talaria_types::Deadline;
+use talaria_types::{Deadline, ErrorCode, Failure};
 
 use crate::exchange::Asked;
 use crate::problem::Rejection;
@@ -45,6 +45,10 @@ pub(super) fn liveness() -> Result<HttpResponse, Rejection> {
 /// Calls are taken. Never waits for a server.
 pub(super) async fn readiness(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     asked.state.accept_work()?;
+    if !asked.state.supervisor.is_alive() {
+        let detail = "the supervisor has ended; this replica takes no calls";
+        return Err(Failure::new(ErrorCode::ShuttingDown, detail).into());
+    }
     let servers = asked
         .state
         .supervisor

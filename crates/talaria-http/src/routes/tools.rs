@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use talaria_actors::{DeliverOptions, PublicTool, ToolAnswer};
-use talaria_types::{CallContext, ErrorCode, Failure};
+use talaria_types::{CallContext, Deadline, ErrorCode, Failure, ServerName};
 
 use crate::body::{self, JsonRequest};
 use crate::exchange::Asked;
@@ -71,6 +71,13 @@ impl JsonRequest for CallRequest {
     }
 }
 
+/// How a caller names a tool.
+struct Named {
+    tool: Option<String>,
+    server: Option<String>,
+    name: Option<String>,
+}
+
 /// Answer of `GET /v1/tools?format=mcp`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ToolList {
@@ -87,7 +94,12 @@ pub(super) async fn call(
     query::read(asked.request, &[])?;
     let request: CallRequest = body::read_json(asked, payload).await?;
     let granted = request.wishes.grant(asked)?;
-    let tool = choose(asked, request.tool, request.server, request.name)?;
+    let named = Named {
+        tool: request.tool,
+        server: request.server,
+        name: request.name,
+    };
+    let tool = choose(asked, named, granted.context.deadline).await?;
     let arguments = request.arguments.unwrap_or_default();
     let answer = ask(asked, &granted.context, &tool, arguments).await?;
     let options = DeliverOptions {
@@ -121,18 +133,17 @@ async fn ask(
 }
 
 /// The public name of the tool a caller means and may use.
-fn choose(
-    asked: &Asked<'_>,
-    tool: Option<String>,
-    server: Option<String>,
-    name: Option<String>,
-) -> Result<String, Rejection> {
-    match (tool, server, name) {
-        (Some(tool), None, None) => choose_public(asked, tool),
+async fn choose(asked: &Asked<'_>, named: Named, deadline: Deadline) -> Result<String, Rejection> {
+    match (named.tool, named.server, named.name) {
+        (Some(tool), None, None) => choose_public(asked, tool, deadline).await,
         (None, Some(server), Some(name)) => {
             // The server is judged before it is looked up, so the answer tells nothing of it.
             asked.caller.need_server(&server)?;
-            Ok(asked.state.supervisor.resolve(&server, &name)?.name)
+            let supervisor = &asked.state.supervisor;
+            Ok(supervisor
+                .resolve_when_listed(&server, &name, deadline)
+                .await?
+                .name)
         }
         (Some(_), _, _) | (None, _, _) => Err(Rejection::invalid(
             "name the tool either by `tool`, its public name, or by `server` and `name`",
@@ -142,14 +153,24 @@ fn choose(
 
 /// A token that may not use every server learns nothing of the others' tools: theirs are as
 /// unknown to it as those that do not exist.
-fn choose_public(asked: &Asked<'_>, tool: String) -> Result<String, Rejection> {
+async fn choose_public(
+    asked: &Asked<'_>,
+    tool: String,
+    deadline: Deadline,
+) -> Result<String, Rejection> {
     if asked.caller.may_use_all() {
         return Ok(tool);
     }
-    let found = asked.state.supervisor.find_tool(&tool);
+    let found = asked
+        .state
+        .supervisor
+        .find_tool_when_listed(&tool, deadline)
+        .await;
+    let permitted = |server: &ServerName| asked.caller.may_use(server.as_str());
     match found {
-        Some(found) if asked.caller.may_use(found.server.as_str()) => Ok(tool),
-        Some(_) | None => Err(Failure::new(
+        Ok(found) if permitted(&found.server) => Ok(tool),
+        Err(failure) if failure.server().is_some_and(permitted) => Err(failure.into()),
+        Ok(_) | Err(_) => Err(Failure::new(
             ErrorCode::UnknownTool,
             "no tool that this token may use has that name; GET /v1/tools lists them",
         )

@@ -170,11 +170,11 @@ async fn stops_listening_when_it_is_stopped() {
 #[actix_web::test]
 async fn refuses_to_serve_the_network_without_tokens() {
     let open = || TcpListener::bind("0.0.0.0:0").unwrap();
-    let (unguarded, _home) = options(open(), Vec::new());
+    let (unguarded, _home) = options(open(), Vec::new(), Vec::new());
     assert!(matches!(
         HttpServer::serve(unguarded),
         Err(ServeError::Unprotected(_))
     ));
-    let (guarded, _home) = options(open(), vec![token("a", &[], &[])]);
+    let (guarded, _home) = options(open(), vec![token("a", &[], &[])], Vec::new());
     assert!(HttpServer::serve(guarded).is_ok());
 }
