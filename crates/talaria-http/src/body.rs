@@ -1,5 +1,6 @@
 //! Reading request bodies: bounded in size, in time and in memory, and only JSON.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -7,10 +8,11 @@ use actix_web::error::PayloadError;
 use actix_web::http::StatusCode;
 use actix_web::http::header;
 use actix_web::web;
-use futures_util::StreamExt;
+use actix_web::web::Bytes;
+use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use talaria_types::{Deadline, ErrorCode, Failure};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::exchange::Asked;
@@ -18,13 +20,43 @@ use crate::problem::Rejection;
 use crate::query::unknown_key;
 
 /// A body above this size needs one of the few places for large bodies.
-pub(crate) const LARGE_BODY: usize = 4 * 1024 * 1024;
+const LARGE_BODY: usize = 4 * 1024 * 1024;
+/// Large bodies that may be in memory at a time.
+const LARGE_BODIES: usize = 8;
 /// JSON above this size is parsed and rendered off the event loop.
 pub(crate) const LARGE_JSON: usize = 64 * 1024;
 /// The longest pause between two pieces of a body.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The longest a whole body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How large a body may be and how many large ones there may be.
+#[derive(Debug)]
+pub(crate) struct BodyBounds {
+    bytes: usize,
+    places: Arc<Semaphore>,
+}
+
+impl BodyBounds {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            bytes,
+            places: Arc::new(Semaphore::new(LARGE_BODIES)),
+        }
+    }
+
+    fn large_place(&self) -> Result<OwnedSemaphorePermit, Rejection> {
+        Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|_full| {
+                talaria_telemetry::events::queue_refused("large_bodies");
+                let detail = "too many large bodies are being received; try again shortly";
+                Failure::new(ErrorCode::Busy, detail)
+                    .retry_after(Duration::from_secs(1))
+                    .into()
+            })
+    }
+}
 
 /// A whole body. Large ones hold their place until dropped.
 #[derive(Debug)]
@@ -45,7 +77,7 @@ pub(crate) trait JsonRequest: DeserializeOwned + Send + 'static {
 /// Reads a body that must be JSON.
 pub(crate) async fn read(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<Body, Rejection> {
     check_type(asked.request)?;
-    collect(asked, payload).await
+    collect(&asked.state.bodies, asked.request, payload).await
 }
 
 /// Reads and parses a body.
@@ -70,7 +102,7 @@ pub(crate) async fn read_nothing(
     asked: &Asked<'_>,
     payload: &mut web::Payload,
 ) -> Result<(), Rejection> {
-    let body = collect(asked, payload).await?;
+    let body = collect(&asked.state.bodies, asked.request, payload).await?;
     let text = body.bytes.trim_ascii();
     if text.is_empty() || text == b"{}" {
         return Ok(());
@@ -128,21 +160,25 @@ fn check_type(request: &HttpRequest) -> Result<(), Rejection> {
     Ok(())
 }
 
-async fn collect(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<Body, Rejection> {
-    let limit = asked.state.config.talaria.limits.body_bytes;
-    let announced = announced_length(asked.request);
+async fn collect(
+    bounds: &BodyBounds,
+    request: &HttpRequest,
+    mut pieces: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
+) -> Result<Body, Rejection> {
+    let limit = bounds.bytes;
+    let announced = announced_length(request);
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
     let expected = announced.unwrap_or(0);
     let mut place = None;
     if expected > LARGE_BODY {
-        place = Some(large_place(asked)?);
+        place = Some(bounds.large_place()?);
     }
     let ends = Deadline::after(BODY_TIMEOUT);
     let mut bytes = Vec::with_capacity(expected);
     loop {
-        let piece = timeout(PIECE_TIMEOUT.min(ends.remaining()), payload.next()).await;
+        let piece = timeout(PIECE_TIMEOUT.min(ends.remaining()), pieces.next()).await;
         let piece = match piece {
             Ok(Some(piece)) => piece.map_err(|error| interrupted(&error))?,
             Ok(None) => break,
@@ -152,7 +188,7 @@ async fn collect(asked: &Asked<'_>, payload: &mut web::Payload) -> Result<Body, 
             return Err(too_large(limit));
         }
         if place.is_none() && bytes.len() + piece.len() > LARGE_BODY {
-            place = Some(large_place(asked)?);
+            place = Some(bounds.large_place()?);
         }
         bytes.extend_from_slice(&piece);
     }
@@ -167,18 +203,6 @@ fn announced_length(request: &HttpRequest) -> Option<usize> {
         .ok()?
         .parse()
         .ok()
-}
-
-fn large_place(asked: &Asked<'_>) -> Result<OwnedSemaphorePermit, Rejection> {
-    std::sync::Arc::clone(&asked.state.large_bodies)
-        .try_acquire_owned()
-        .map_err(|_full| {
-            talaria_telemetry::events::queue_refused("large_bodies");
-            let detail = "too many large bodies are being received; try again shortly";
-            Failure::new(ErrorCode::Busy, detail)
-                .retry_after(Duration::from_secs(1))
-                .into()
-        })
 }
 
 fn too_large(limit: usize) -> Rejection {
@@ -202,4 +226,111 @@ fn interrupted(error: &PayloadError) -> Rejection {
     )
     .caused_by(std::io::Error::other(error.to_string()))
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+    use futures_util::stream;
+    use talaria_types::runtime;
+
+    use super::*;
+
+    /// A body that arrives piece by piece with a pause before each.
+    async fn arriving(
+        bounds: &BodyBounds,
+        announced: Option<usize>,
+        pieces: usize,
+        size: usize,
+        pause: Duration,
+    ) -> Result<Body, Rejection> {
+        let mut request = TestRequest::post();
+        if let Some(length) = announced {
+            request = request.insert_header((header::CONTENT_LENGTH, length));
+        }
+        let request = request.to_http_request();
+        let piece = Bytes::from(vec![b' '; size]);
+        let arriving = stream::unfold(0, move |sent| {
+            let piece = piece.clone();
+            async move {
+                tokio::time::sleep(pause).await;
+                (sent < pieces).then_some((Ok(piece), sent + 1))
+            }
+        });
+        collect(bounds, &request, Box::pin(arriving)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_for_a_slow_body_but_not_for_a_stalled_one() {
+        let bounds = BodyBounds::new(1000);
+        let slow = arriving(&bounds, None, 3, 10, Duration::from_secs(14))
+            .await
+            .unwrap();
+        assert_eq!(slow.bytes.len(), 30);
+        let begun = runtime::now();
+        let stalled = arriving(&bounds, None, 3, 10, Duration::from_secs(60))
+            .await
+            .unwrap_err();
+        assert_eq!(stalled.failure().code(), ErrorCode::InvalidRequest);
+        assert_eq!(begun.elapsed(), PIECE_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gives_up_on_a_body_that_drips_for_ever() {
+        let bounds = BodyBounds::new(1000);
+        let begun = runtime::now();
+        let dripping = arriving(&bounds, None, 1000, 1, Duration::from_secs(10)).await;
+        assert_eq!(
+            dripping.unwrap_err().failure().code(),
+            ErrorCode::InvalidRequest
+        );
+        assert_eq!(begun.elapsed(), BODY_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn takes_a_body_up_to_the_limit_and_no_byte_more() {
+        let bounds = BodyBounds::new(100);
+        let full = arriving(&bounds, None, 10, 10, Duration::ZERO)
+            .await
+            .unwrap();
+        assert_eq!(full.bytes.len(), 100);
+        for (announced, size) in [(None, 11), (Some(101), 1), (Some(10), 11)] {
+            let over = arriving(&bounds, announced, 10, size, Duration::ZERO)
+                .await
+                .unwrap_err();
+            assert_eq!(
+                over.failure().code(),
+                ErrorCode::BodyTooLarge,
+                "{announced:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn holds_few_large_bodies_at_a_time() {
+        let bounds = BodyBounds::new(2 * LARGE_BODY);
+        let mut held = Vec::new();
+        for _ in 0..LARGE_BODIES {
+            let large = arriving(&bounds, None, 2, LARGE_BODY, Duration::ZERO)
+                .await
+                .unwrap();
+            held.push(large);
+        }
+        for announced in [None, Some(LARGE_BODY + 1)] {
+            let refused = arriving(&bounds, announced, 2, LARGE_BODY, Duration::ZERO).await;
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.failure().code(), ErrorCode::Busy);
+            assert!(refused.failure().retry_hint().is_some());
+        }
+        let small = arriving(&bounds, Some(10), 1, 10, Duration::ZERO)
+            .await
+            .unwrap();
+        assert!(small.place.is_none());
+        held.pop();
+        assert!(
+            arriving(&bounds, None, 2, LARGE_BODY, Duration::ZERO)
+                .await
+                .is_ok()
+        );
+    }
 }

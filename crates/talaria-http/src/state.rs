@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix_web::web::Bytes;
 use talaria_actors::{DeliveryService, SupervisorHandle};
@@ -11,15 +12,12 @@ use talaria_media::MediaStore;
 use talaria_telemetry::MetricsHandle;
 use talaria_types::runtime::BlockingPool;
 use talaria_types::{ErrorCode, Failure};
-use tokio::sync::Semaphore;
 
 use crate::auth::Authenticator;
+use crate::body::BodyBounds;
 use crate::openapi;
 use crate::origin::HostPolicy;
 use crate::server::ServeOptions;
-
-/// Bodies above [`crate::body::LARGE_BODY`] that may be in memory at a time.
-const LARGE_BODIES: usize = 8;
 
 /// The parts a route may use.
 #[derive(Debug)]
@@ -33,7 +31,7 @@ pub(crate) struct AppState {
     pub(crate) authenticator: Authenticator,
     pub(crate) hosts: HostPolicy,
     pub(crate) openapi: Bytes,
-    pub(crate) large_bodies: Arc<Semaphore>,
+    pub(crate) bodies: BodyBounds,
     draining: AtomicBool,
 }
 
@@ -41,6 +39,7 @@ impl AppState {
     /// The state of a server at an address, and the socket it will use.
     pub(crate) fn new(options: ServeOptions, address: SocketAddr) -> (TcpListener, Self) {
         let talaria = &options.config.talaria;
+        let bodies = BodyBounds::new(talaria.limits.body_bytes);
         let state = Self {
             authenticator: Authenticator::new(talaria, address),
             hosts: HostPolicy::new(talaria, address),
@@ -51,7 +50,7 @@ impl AppState {
             store: options.store,
             blocking: options.blocking,
             metrics: options.metrics,
-            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
+            bodies,
             draining: AtomicBool::new(false),
         };
         (options.listener, state)
@@ -68,11 +67,11 @@ impl AppState {
     /// Refuses new work once draining has begun.
     pub(crate) fn accept_work(&self) -> Result<(), Failure> {
         if self.is_draining() {
-            return Err(Failure::new(
-                ErrorCode::ShuttingDown,
-                "this replica is shutting down and takes no new calls; send the call to another \
-                 or try again shortly",
-            ));
+            let detail = "this replica is shutting down and takes no new calls; send the call to \
+                          another or try again shortly";
+            return Err(
+                Failure::new(ErrorCode::ShuttingDown, detail).retry_after(Duration::from_secs(1))
+            );
         }
         Ok(())
     }

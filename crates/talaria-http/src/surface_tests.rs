@@ -24,6 +24,7 @@ use client::{Reply, ask};
 /// A running service with its own home.
 struct Fixture {
     server: RunningServer,
+    store: MediaStore,
     _home: tempfile::TempDir,
 }
 
@@ -38,8 +39,10 @@ fn with_tokens(tokens: Vec<TokenConfig>) -> Fixture {
 fn with_servers(tokens: Vec<TokenConfig>, servers: Vec<ServerConfig>) -> Fixture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (options, _home) = options(listener, tokens, servers);
+    let store = options.store.clone();
     Fixture {
         server: HttpServer::serve(options).unwrap(),
+        store,
         _home,
     }
 }

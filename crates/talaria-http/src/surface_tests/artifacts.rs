@@ -1,6 +1,12 @@
 //! Files over HTTP.
 
+use std::time::Duration;
+
 use serde_json::json;
+use talaria_content::{ArtifactKind, FileBody, FileRequest};
+use talaria_testkit::wait_for;
+use talaria_types::runtime;
+use tokio::io::AsyncReadExt;
 
 use super::*;
 
@@ -137,6 +143,44 @@ async fn a_head_request_leaves_the_connection_usable() {
         .ask("GET", &path, &["Range: bytes=0-4"], b"")
         .await;
     assert_eq!((part.status, part.body), (206, bytes(5)));
+}
+
+#[actix_web::test]
+async fn a_file_that_is_being_sent_does_not_expire() {
+    const SIZE: usize = 24 << 20;
+    let service = fixture();
+    let original = bytes(SIZE);
+    let stored = service.store.save(
+        FileRequest {
+            kind: ArtifactKind::Document,
+            name: "huge.bin".to_owned(),
+            named: true,
+            media_type: "application/octet-stream".to_owned(),
+            declared_type: None,
+            source_uri: None,
+            body: FileBody::Bytes(original.clone()),
+        },
+        None,
+    );
+    let artifact = stored.unwrap();
+    let mut connection = client::Connection::open(service.address()).await;
+    let path = format!("/v1/artifacts/{}", artifact.id);
+    connection
+        .send("GET", &path, &["Connection: close"], b"")
+        .await;
+    let mut received = vec![0];
+    connection.stream.read_exact(&mut received).await.unwrap();
+
+    let later = runtime::wall_clock() + Duration::from_secs(7 * 24 * 3600);
+    assert_eq!(service.store.sweep(later).expired, 0, "it is being sent");
+    connection.stream.read_to_end(&mut received).await.unwrap();
+    assert!(received.ends_with(&original), "{} bytes", received.len());
+    wait_for("the file to be free", Duration::from_secs(5), || {
+        let swept = service.store.sweep(later).expired;
+        std::future::ready(if swept == 1 { Ok(()) } else { Err(swept) })
+    })
+    .await
+    .unwrap();
 }
 
 #[actix_web::test]

@@ -90,7 +90,7 @@ impl Reply {
 /// A connection that stays open.
 pub(super) struct Connection {
     address: SocketAddr,
-    stream: TcpStream,
+    pub(super) stream: TcpStream,
 }
 
 impl Connection {

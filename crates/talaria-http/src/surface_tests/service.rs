@@ -157,7 +157,7 @@ async fn takes_no_new_work_while_draining_and_answers_the_rest() {
 #[actix_web::test]
 async fn stops_listening_when_it_is_stopped() {
     for mode in [StopMode::Graceful, StopMode::Now] {
-        let Fixture { server, _home } = fixture();
+        let Fixture { server, _home, .. } = fixture();
         let address = server.address();
         timeout(Duration::from_secs(10), server.stop(mode))
             .await
