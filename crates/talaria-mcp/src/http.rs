@@ -3,6 +3,7 @@
 
 mod client;
 mod events;
+mod response;
 mod streams;
 
 use std::collections::HashMap;

@@ -1,5 +1,7 @@
 //! How a stdio server is started: its program, its environment, its process.
 
+mod launcher;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -58,9 +60,15 @@ impl Launch {
             );
             return Err(Failure::new(ErrorCode::ConnectFailed, detail));
         }
+        let behind =
+            launcher::look_behind(&program, &request.args, &environment, directory.as_deref());
+        let (program, args) = match behind {
+            Some(behind) => (behind.program, behind.args),
+            None => (program, request.args),
+        };
         Ok(Self {
             program,
-            args: request.args,
+            args,
             environment,
             directory,
         })

@@ -18,22 +18,10 @@ use sse_stream::{Error as SseError, Sse};
 use talaria_types::{ErrorCode, Failure};
 
 use super::events::{Events, Source, lost_in_response};
+use super::response::{is_expired, media_type, prefix, status_failure, text_header};
 use super::streams::{Stream, Streams};
 use crate::intake::Intake;
 use crate::intake::calls::Kind;
-
-/// What is read of the body of an HTTP error.
-const ERROR_BODY_BYTES: usize = 64 * 1024;
-
-/// Words by which servers say that they do not know a session, beside status 404.
-const EXPIRED_WORDS: [&str; 6] = [
-    "invalid",
-    "expired",
-    "not found",
-    "unknown",
-    "no valid",
-    "terminated",
-];
 
 /// Attempts to open the common stream again after it broke.
 const COMMON_ATTEMPTS: u32 = 8;
@@ -442,72 +430,6 @@ fn header_map(headers: HashMap<HeaderName, HeaderValue>, session: Option<&str>) 
         map.insert(name, session);
     }
     map
-}
-
-fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
-fn media_type(headers: &HeaderMap) -> String {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    value
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase()
-}
-
-async fn prefix(mut response: reqwest::Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while body.len() < ERROR_BODY_BYTES
-        && let Ok(Some(chunk)) = response.chunk().await
-    {
-        let room = ERROR_BODY_BYTES - body.len();
-        body.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
-    }
-    body
-}
-
-/// Whether a response says that the session is not known: nothing was executed then.
-fn is_expired(status: StatusCode, words: &str) -> bool {
-    let words = words.to_ascii_lowercase();
-    status == StatusCode::NOT_FOUND
-        || status == StatusCode::BAD_REQUEST
-            && words.contains("session")
-            && EXPIRED_WORDS.iter().any(|word| words.contains(word))
-}
-
-fn status_failure(
-    status: StatusCode,
-    words: String,
-    location: Option<String>,
-    retry_after: Option<String>,
-) -> Failure {
-    let number = status.as_u16();
-    // A gateway that lost patience does not know what became of the call.
-    let is_lost = matches!(number, 500 | 502 | 504);
-    let code = if is_lost {
-        ErrorCode::ConnectionLost
-    } else {
-        ErrorCode::ServerError
-    };
-    let detail = match location.filter(|_| status.is_redirection()) {
-        Some(to) => format!("the server moved to {to} (HTTP {number}); set its url to that"),
-        None => format!("the server answered HTTP {number}"),
-    };
-    let mut failure = Failure::new(code, detail);
-    if let Some(seconds) = retry_after.and_then(|text| text.trim().parse().ok()) {
-        failure = failure.retry_after(Duration::from_secs(seconds));
-    }
-    if words.is_empty() {
-        failure
-    } else {
-        failure.with_server_words(words)
-    }
 }
 
 fn refused(status: StatusCode) -> HttpError {

@@ -111,7 +111,7 @@ async fn start_once(
     let intake = intake(options);
     let ending = Ending::new();
     let ends = PipeEnds {
-        closing: ending.stop.clone(),
+        closing: ending.stop.child_token(),
         ..PipeEnds::default()
     };
     let silence = discover_silence(options.deadline);
@@ -265,7 +265,7 @@ where
     let intake = intake(options);
     let ending = Ending::new();
     let ends = PipeEnds {
-        closing: ending.stop.clone(),
+        closing: ending.stop.child_token(),
         ..PipeEnds::default()
     };
     let transport = stdio::open(
