@@ -118,8 +118,12 @@ impl Engine {
         outlet: &mut impl Outlet,
     ) -> anyhow::Result<()> {
         let others = self.busy.fetch_add(1, Ordering::SeqCst);
-        let _busy = Busy(&self.busy);
+        let mut busy = Some(Busy(&self.busy));
         for action in self.actions(request) {
+            if matches!(action, Action::Answer { .. } | Action::Fail { .. }) {
+                // Whoever has read the answer may ask again at once and find nobody busy.
+                busy = None;
+            }
             if matches!(action, Action::HangIfBusy) && others > 0 {
                 std::future::pending::<()>().await;
             }
@@ -127,6 +131,7 @@ impl Engine {
                 break;
             }
         }
+        drop(busy);
         Ok(())
     }
 

@@ -15,7 +15,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(crate) async fn read(response: reqwest::Response) -> anyhow::Result<Self> {
+    /// Reads an answer to its end.
+    ///
+    /// # Errors
+    /// The connection ends early.
+    pub async fn read(response: reqwest::Response) -> anyhow::Result<Self> {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let body = response.bytes().await?.to_vec();

@@ -25,6 +25,7 @@ pub struct ServiceBuilder {
     config: Value,
     environment: BTreeMap<String, String>,
     token: Option<String>,
+    wrapper: Vec<String>,
 }
 
 impl ServiceBuilder {
@@ -43,6 +44,7 @@ impl ServiceBuilder {
             config,
             environment: BTreeMap::new(),
             token: None,
+            wrapper: Vec::new(),
         })
     }
 
@@ -104,6 +106,29 @@ impl ServiceBuilder {
         self
     }
 
+    /// Shell commands that set the process up before it becomes the service.
+    #[must_use]
+    pub fn shell_setup(mut self, commands: &str) -> Self {
+        let line = format!("{commands}; exec \"$0\" \"$@\"");
+        self.wrapper = vec!["sh".to_owned(), "-c".to_owned(), line];
+        self
+    }
+
+    /// Runs the service as a user whom the modes of files bind, which root is not.
+    #[must_use]
+    pub fn without_privileges(mut self) -> Self {
+        if nix::unistd::geteuid().is_root() {
+            let drop = [
+                "setpriv",
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+            ];
+            self.wrapper = drop.map(str::to_owned).to_vec();
+        }
+        self
+    }
+
     /// The command that starts the service.
     ///
     /// # Errors
@@ -112,8 +137,16 @@ impl ServiceBuilder {
         let config = self.home.path().join("config.yaml");
         // JSON is YAML.
         std::fs::write(&config, serde_json::to_vec_pretty(&self.config)?)?;
-        let mut command = Command::new(self.programs.talaria);
-        command.args(["serve", "--json", "--config"]).arg(&config);
+        let mut words = self
+            .wrapper
+            .iter()
+            .map(String::as_str)
+            .chain([self.programs.talaria]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command
+            .args(words)
+            .args(["serve", "--json", "--config"])
+            .arg(&config);
         command.env_clear();
         for (name, value) in talaria_types::runtime::environment() {
             if matches!(
@@ -150,6 +183,9 @@ impl ServiceBuilder {
     pub async fn start_unsettled(self) -> anyhow::Result<Service> {
         let mut command = self.command()?;
         let home = self.home.path();
+        if self.wrapper.first().is_some_and(|first| first == "setpriv") {
+            std::os::unix::fs::chown(home, Some(65534), Some(65534))?;
+        }
         command
             .stdout(File::create(stdout_path(home))?)
             .stderr(File::create(stderr_path(home))?);

@@ -1,0 +1,9 @@
+//! Servers that fail, lie, hang and die: what it costs, and that it costs nobody else anything.
+
+mod callbacks;
+mod deadlines;
+mod deaths;
+mod http_faults;
+mod messages;
+mod orphans;
+mod stage;
