@@ -13,7 +13,9 @@ use talaria_types::runtime::BlockingPool;
 use talaria_types::{ErrorCode, Failure, PayloadSink, RawResult, ServerName};
 
 pub(crate) mod actor;
+mod governed;
 mod handle;
+mod handlers;
 mod lifeline;
 mod messages;
 pub(crate) mod plan;

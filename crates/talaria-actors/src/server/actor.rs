@@ -93,9 +93,9 @@ pub(super) struct OpenCall {
 }
 
 impl ServerActor {
-    /// The incarnation `generation` of a server.
-    pub(crate) fn new(setup: ServerSetup, generation: u64) -> Self {
-        let state = ServerState::new(setup.policy, Jitter::random());
+    /// The incarnation `generation` of a server, started because of `cause`.
+    pub(crate) fn new(setup: ServerSetup, generation: u64, cause: &'static str) -> Self {
+        let state = ServerState::new(setup.policy, Jitter::random(), cause);
         Self {
             setup,
             generation,
@@ -182,15 +182,9 @@ impl ServerActor {
 
     fn publish(&mut self) {
         let handle = &self.setup.handle;
-        let reason = self.state.reason();
-        let shown = handle.snapshot();
         let attempt = self.attempt.take();
-        let changed = attempt.is_some()
-            || shown.state != self.state.name()
-            || shown.next_attempt != self.state.next_attempt()
-            || shown.reason != ServerHandle::words(reason);
-        if changed {
-            handle.publish(self.generation, reason.cause, |snapshot| {
+        if attempt.is_some() || !handle.look(|shown| self.is_shown(shown)) {
+            handle.publish(self.generation, self.state.reason().cause, |snapshot| {
                 if let Some(attempt) = attempt {
                     snapshot.attempts_ended += 1;
                     snapshot.peer = attempt.peer.or_else(|| snapshot.peer.take());
@@ -205,10 +199,18 @@ impl ServerActor {
         }
     }
 
+    fn is_shown(&self, snapshot: &Snapshot) -> bool {
+        snapshot.state == self.state.name()
+            && snapshot.next_attempt == self.state.next_attempt()
+            && snapshot.reason.as_deref() == self.state.reason().words()
+            && snapshot.refusal == self.state.refusal()
+    }
+
     pub(super) fn show(&self, snapshot: &mut Snapshot) {
         snapshot.state = self.state.name();
-        snapshot.reason = ServerHandle::words(self.state.reason());
+        snapshot.reason = self.state.reason().words().map(str::to_owned);
         snapshot.next_attempt = self.state.next_attempt();
+        snapshot.refusal = self.state.refusal();
         if snapshot.state != StateName::Ready
             && let Some(peer) = &mut snapshot.peer
         {

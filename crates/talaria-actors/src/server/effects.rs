@@ -55,7 +55,7 @@ impl ServerActor {
 
     fn connect(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
         let handle = &self.setup.handle;
-        if handle.snapshot().starts > 0 {
+        if handle.look(|snapshot| snapshot.starts > 0) {
             events::server_reconnect(handle.name(), self.state.reason().cause);
         }
         handle.publish(self.generation, "", |snapshot| snapshot.starts += 1);
@@ -292,7 +292,7 @@ impl ServerActor {
         if handle.generation() != self.generation {
             return;
         }
-        let first = !handle.snapshot().listed;
+        let first = handle.look(|snapshot| !snapshot.listed);
         if let Some(cut) = catalogue.cut {
             tracing::warn!(server = %handle.name(), "tool list cut short: {cut}");
         }

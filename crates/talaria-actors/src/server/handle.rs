@@ -20,7 +20,7 @@ use crate::server::actor::ServerActor;
 use crate::server::messages::{CallTool, CancelCall, Drain, Reconnect, Reply, Ticket};
 use crate::server::refusal;
 use crate::server::snapshot::{Snapshot, StateName};
-use crate::server::state::{CallId, Reason};
+use crate::server::state::CallId;
 use crate::upstream::Upstream;
 
 /// How long a caller waits for the actor's own word after its deadline.
@@ -134,6 +134,11 @@ impl ServerHandle {
     /// What is known of it now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.shared.snapshot.borrow().clone()
+    }
+
+    /// Looks at the snapshot without copying it.
+    pub(crate) fn look<R>(&self, at: impl FnOnce(&Snapshot) -> R) -> R {
+        at(&self.shared.snapshot.borrow())
     }
 
     /// RPCs that run and calls that wait.
@@ -347,6 +352,23 @@ impl ServerHandle {
         self.shared.route.borrow().generation
     }
 
+    /// Tells the metrics of the state it begins with.
+    pub(crate) fn announce(&self) {
+        self.look(|shown| {
+            let cause = match shown.state {
+                StateName::Failed => ErrorCode::ServerMisconfigured.as_str(),
+                StateName::Disabled => "config",
+                StateName::Starting
+                | StateName::Ready
+                | StateName::Backoff
+                | StateName::Draining
+                | StateName::Stopped => "added",
+            };
+            let to = shown.state.as_str();
+            events::server_state_changed(self.name(), StateName::Stopped.as_str(), to, cause);
+        });
+    }
+
     /// Ends the current incarnation; the next one has the number returned.
     pub(crate) fn retire(&self) -> u64 {
         let mut next = 0;
@@ -441,11 +463,6 @@ impl ServerHandle {
         ) {
             tracing::warn!(server = %self.name(), "server actor does not take the drain request");
         }
-    }
-
-    /// A reason for the snapshot; none where there are no words.
-    pub(crate) fn words(reason: &Reason) -> Option<String> {
-        (!reason.words.is_empty()).then(|| reason.words.clone())
     }
 }
 

@@ -68,7 +68,8 @@ pub(crate) fn not_ready(server: &ServerName, snapshot: &Snapshot) -> Failure {
         StateName::Failed => "has failed and is tried again from time to time",
         StateName::Disabled => return draining(ErrorCode::ServerDisabled, server),
         StateName::Draining | StateName::Stopped => {
-            return draining(ErrorCode::ShuttingDown, server);
+            let code = snapshot.refusal.unwrap_or(ErrorCode::ShuttingDown);
+            return draining(code, server);
         }
     };
     let reason = snapshot

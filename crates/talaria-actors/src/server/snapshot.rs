@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use talaria_mcp::PeerInfo;
+use talaria_types::ErrorCode;
 
 /// The closed set of state names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(crate) struct Snapshot {
     pub(crate) starts: u64,
     /// When the next attempt is due.
     pub(crate) next_attempt: Option<Instant>,
+    /// What callers are told while it drains and after.
+    pub(crate) refusal: Option<ErrorCode>,
 }
 
 impl Snapshot {
@@ -71,6 +74,7 @@ impl Snapshot {
             attempts_ended: 0,
             starts: 0,
             next_attempt: None,
+            refusal: None,
         }
     }
 

@@ -113,7 +113,7 @@ pub(crate) struct Reason {
     /// An error code's text or one of `talaria_telemetry::metrics::STATE_REASONS`.
     pub(crate) cause: &'static str,
     /// In words; empty where the state says it all.
-    pub(crate) words: String,
+    words: String,
 }
 
 impl Reason {
@@ -123,6 +123,11 @@ impl Reason {
             cause,
             words: words.into(),
         }
+    }
+
+    /// In words, where the state does not say it all.
+    pub(crate) fn words(&self) -> Option<&str> {
+        (!self.words.is_empty()).then_some(self.words.as_str())
     }
 }
 
@@ -239,7 +244,8 @@ struct Accepted {
 
 impl ServerState {
     /// A server that has not been started.
-    pub(crate) const fn new(policy: Policy, jitter: Jitter) -> Self {
+    /// `cause` is why it is started.
+    pub(crate) const fn new(policy: Policy, jitter: Jitter, cause: &'static str) -> Self {
         Self {
             policy,
             phase: Phase::Starting,
@@ -255,7 +261,7 @@ impl ServerState {
             next_turn: 0,
             drain: None,
             reason: Reason {
-                cause: "added",
+                cause,
                 words: String::new(),
             },
             jitter,
@@ -346,6 +352,11 @@ impl ServerState {
     /// The session or the attempt that counts.
     pub(crate) const fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// What callers are told while it drains and after.
+    pub(crate) fn refusal(&self) -> Option<ErrorCode> {
+        self.drain.map(|(_, code)| code)
     }
 
     /// RPCs that run.

@@ -11,40 +11,39 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::fut::wrap_future;
-use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, Arbiter, AsyncContext, Context, Handler,
-    ResponseActFuture, SpawnHandle,
-};
-use futures_util::future::join_all;
+use actix::{Actor, ActorFutureExt, Addr, Arbiter, AsyncContext, Context};
 use parking_lot::Mutex;
-use talaria_config::{ServerConfig, ServerEntry};
+use talaria_config::ServerEntry;
 use talaria_telemetry::events;
-use talaria_types::{Deadline, ErrorCode, Failure, ServerName, runtime};
+use talaria_types::{Deadline, ErrorCode, ServerName, runtime};
 
-use crate::backoff::Jitter;
 use crate::directory::Directory;
 use crate::directory::naming::Namespace;
 use crate::server::ServerHandle;
-use crate::server::actor::{ServerActor, ServerSetup};
-use crate::server::messages::{Probe, ServerStopped};
-use crate::server::snapshot::{Snapshot, StateName};
+use crate::server::actor::ServerSetup;
+use crate::server::messages::Probe;
+use crate::server::snapshot::StateName;
+use crate::supervisor::governed::{Death, Governed, Life};
 use crate::supervisor::handle::{Limits, SupervisorHandle};
-use crate::supervisor::lifeline::{Lifeline, Verdict};
-use crate::supervisor::messages::{DrainAll, StopSupervisor, Switch, SwitchServer};
-use crate::supervisor::plan::Timing;
+use crate::supervisor::lifeline::Verdict;
+use crate::supervisor::messages::Switch;
 use crate::supervisor::{Parts, Placement};
+use crate::upstream::Upstream;
 
 /// Death notices and commands that may wait.
 const MAILBOX: usize = 1024;
-/// How long a server may take to stop once its calls are over.
-const STOP_OVERRUN: Duration = Duration::from_secs(15);
+/// How long a server may take to stop once its calls are over, besides closing its session.
+pub(super) const STOP_OVERRUN: Duration = Duration::from_secs(15);
+
+/// The supervisor's address.
+pub(crate) type SupervisorAddress = Addr<SupervisorActor>;
 
 /// The actor.
 pub(crate) struct SupervisorActor {
-    parts: Parts,
-    directory: Arc<Directory>,
-    servers: BTreeMap<ServerName, Governed>,
-    draining: bool,
+    pub(super) parts: Parts,
+    pub(super) directory: Arc<Directory>,
+    pub(super) servers: BTreeMap<ServerName, Governed>,
+    pub(super) draining: bool,
 }
 
 impl fmt::Debug for SupervisorActor {
@@ -54,25 +53,6 @@ impl fmt::Debug for SupervisorActor {
             .field("draining", &self.draining)
             .finish_non_exhaustive()
     }
-}
-
-/// One usable server.
-struct Governed {
-    config: Arc<ServerConfig>,
-    handle: ServerHandle,
-    lifeline: Lifeline,
-    wanted: Switch,
-    life: Life,
-    arbiter: Option<Arbiter>,
-    probing: bool,
-}
-
-/// Whether there is an actor.
-enum Life {
-    None,
-    Running,
-    /// One will be started.
-    Scheduled(SpawnHandle),
 }
 
 /// Starts the supervisor and, through it, every enabled server.
@@ -92,8 +72,10 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
         ready_wait: parts.timing.ready_wait,
         stop_within: parts.timing.close_within + STOP_OVERRUN,
     };
-    let blocking = parts.blocking.clone();
     let servers = governed(parts, &directory);
+    for server in directory.servers() {
+        server.announce();
+    }
     let actor = SupervisorActor {
         parts: parts.clone(),
         directory: Arc::clone(&directory),
@@ -104,12 +86,11 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
         Placement::Current => (actor.start(), None),
         Placement::OwnArbiters => {
             let arbiter = Arbiter::new();
-            (
-                Actor::start_in_arbiter(&arbiter.handle(), |_| actor),
-                Some(arbiter),
-            )
+            let address = Actor::start_in_arbiter(&arbiter.handle(), |_| actor);
+            (address, Some(arbiter))
         }
     };
+    let blocking = parts.blocking.clone();
     SupervisorHandle::new(address, directory, limits, blocking, Mutex::new(arbiter))
 }
 
@@ -130,39 +111,12 @@ fn governed(parts: &Parts, directory: &Directory) -> BTreeMap<ServerName, Govern
     servers
 }
 
-impl Governed {
-    fn new(config: Arc<ServerConfig>, timing: &Timing) -> Self {
-        let (wanted, snapshot) = if config.enabled {
-            (Switch::On, Snapshot::new(StateName::Starting, None))
-        } else {
-            let words = "disabled in the configuration".to_owned();
-            (Switch::Off, Snapshot::new(StateName::Disabled, Some(words)))
-        };
-        let handle = ServerHandle::new(
-            config.name.clone(),
-            &config.transport,
-            config.name_prefix,
-            timing.ready_wait,
-            snapshot,
-        );
-        let lifeline = Lifeline::new(timing.budget, Jitter::random());
-        Self {
-            config,
-            handle,
-            lifeline,
-            wanted,
-            life: Life::None,
-            arbiter: None,
-            probing: false,
-        }
-    }
-}
-
 impl SupervisorActor {
-    fn start_server(&mut self, name: &ServerName, ctx: &Context<Self>) {
+    fn start_server(&mut self, name: &ServerName, cause: &'static str, ctx: &mut Context<Self>) {
         let Some(server) = self.servers.get_mut(name) else {
             return;
         };
+        let timing = &self.parts.timing;
         let setup = ServerSetup {
             config: Arc::clone(&server.config),
             handle: server.handle.clone(),
@@ -170,29 +124,16 @@ impl SupervisorActor {
             directory: Arc::clone(&self.directory),
             blocking: self.parts.blocking.clone(),
             supervisor: ctx.address().recipient(),
-            policy: self
-                .parts
-                .timing
-                .policy(&server.config, &self.parts.config.talaria.limits),
-            close_within: self.parts.timing.close_within,
+            policy: timing.policy(&server.config, &self.parts.config.talaria.limits),
+            close_within: timing.close_within,
         };
-        let generation = server.handle.retire();
-        server.lifeline.started(runtime::now().into_std());
-        server.life = Life::Running;
-        server.probing = false;
-        let actor = ServerActor::new(setup, generation);
-        // The actor opens its route itself, once its mailbox has its real capacity.
-        match self.parts.placement {
-            Placement::Current => drop(actor.start()),
-            Placement::OwnArbiters => {
-                let arbiter = server.arbiter.get_or_insert_with(Arbiter::new);
-                drop(ServerActor::start_in_arbiter(&arbiter.handle(), |_| actor));
-            }
+        if !server.start(setup, self.parts.placement, cause) {
+            self.actor_died(name, Death::Unborn, ctx);
         }
     }
 
-    fn actor_died(&mut self, name: &ServerName, cause: Death, ctx: &mut Context<Self>) {
-        let draining = self.draining;
+    /// Settles what a dead actor left and decides when there will be another.
+    pub(super) fn actor_died(&mut self, name: &ServerName, cause: Death, ctx: &mut Context<Self>) {
         let Some(server) = self.servers.get_mut(name) else {
             return;
         };
@@ -202,48 +143,49 @@ impl SupervisorActor {
         if let Some(session) = server.handle.take_session() {
             close_orphan(session, self.parts.timing.close_within, ctx);
         }
-        if cause == Death::Frozen {
+        if cause == Death::Frozen
+            && let Some(arbiter) = server.arbiter.take()
+        {
             // The thread may never come back, so it is not joined either.
-            if let Some(arbiter) = server.arbiter.take() {
-                arbiter.stop();
-            }
+            arbiter.stop();
         }
-        if draining {
-            server.show(generation, StateName::Stopped, "drain", None, None);
-            return;
-        }
-        if server.wanted == Switch::Off {
+        if self.draining {
+            server.show_stopped();
+        } else if server.wanted == Switch::Off {
             self.directory.withdraw(name);
-            server.park(generation);
-            return;
-        }
-        if cause == Death::Finished {
+            server.park();
+        } else if cause == Death::Finished {
             // Enabled again while it drained.
-            self.start_server(name, ctx);
-            return;
+            server.show_starting();
+            self.start_server(name, "operator", ctx);
+        } else {
+            self.schedule_restart(name, cause, ctx);
         }
+    }
+
+    fn schedule_restart(&mut self, name: &ServerName, cause: Death, ctx: &mut Context<Self>) {
+        let Some(server) = self.servers.get_mut(name) else {
+            return;
+        };
+        tracing::error!(server = %name, cause = cause.as_str(), "server actor died");
         let now = runtime::now().into_std();
         let (state, wait) = match server.lifeline.died(now) {
             Verdict::Restart(wait) => (StateName::Backoff, wait),
             Verdict::Probe(wait) => (StateName::Failed, wait),
         };
-        tracing::error!(server = %name, cause = cause.as_str(), "server actor died");
-        server.show(
-            generation,
-            state,
-            cause.as_str(),
-            Some(cause.words()),
-            Some(now + wait),
-        );
-        let restart = name.clone();
+        server.show_death(state, cause, now + wait);
+        let name = name.clone();
         let scheduled = ctx.run_later(wait, move |actor, ctx| {
-            actor.start_server(&restart, ctx);
+            actor.start_server(&name, cause.as_str(), ctx);
         });
         server.life = Life::Scheduled(scheduled);
     }
 
     /// Asks every server actor for a sign of life.
     fn heartbeat(&mut self, ctx: &mut Context<Self>) {
+        let blocking = &self.parts.blocking;
+        let jobs = self.parts.config.talaria.limits.blocking_jobs.get();
+        events::queue_depth("blocking_jobs", blocking.running(), jobs);
         let frozen_after = self.parts.timing.frozen_after;
         for (name, server) in &mut self.servers {
             let Some(address) = server.handle.address() else {
@@ -257,13 +199,13 @@ impl SupervisorActor {
             let generation = server.handle.generation();
             let probe = tokio::time::timeout(frozen_after, address.send(Probe));
             let probed = wrap_future::<_, Self>(probe).map(move |answer, actor, ctx| {
-                let pulse = match answer {
-                    Ok(Ok(())) => Pulse::Beats,
+                let death = match answer {
+                    Ok(Ok(())) => None,
                     // Its death notice is on its way, or was lost.
-                    Ok(Err(_)) => Pulse::Gone,
-                    Err(_) => Pulse::Missing,
+                    Ok(Err(_)) => Some(Death::Vanished),
+                    Err(_) => Some(Death::Frozen),
                 };
-                actor.probed(&name, generation, pulse, ctx);
+                actor.probed(&name, generation, death, ctx);
             });
             ctx.spawn(probed);
         }
@@ -274,7 +216,7 @@ impl SupervisorActor {
         &mut self,
         name: &ServerName,
         generation: u64,
-        pulse: Pulse,
+        death: Option<Death>,
         ctx: &mut Context<Self>,
     ) {
         let Some(server) = self.servers.get_mut(name) else {
@@ -284,14 +226,13 @@ impl SupervisorActor {
             return;
         }
         server.probing = false;
-        match pulse {
-            Pulse::Beats => {}
-            Pulse::Gone => self.actor_died(name, Death::Vanished, ctx),
-            Pulse::Missing => self.actor_died(name, Death::Frozen, ctx),
+        if let Some(death) = death {
+            self.actor_died(name, death, ctx);
         }
     }
 
-    fn switch_on(&mut self, name: &ServerName, ctx: &mut Context<Self>) {
+    /// Makes a server run.
+    pub(super) fn switch_on(&mut self, name: &ServerName, ctx: &mut Context<Self>) {
         let Some(server) = self.servers.get_mut(name) else {
             return;
         };
@@ -305,29 +246,25 @@ impl SupervisorActor {
             // While it drains, its end starts it again.
             Life::Running => return,
         }
-        let generation = server.handle.generation();
-        server.handle.publish(generation, "operator", |snapshot| {
-            snapshot.state = StateName::Starting;
-            snapshot.reason = None;
-            snapshot.next_attempt = None;
-        });
-        self.start_server(name, ctx);
+        server.show_starting();
+        self.start_server(name, "operator", ctx);
     }
 
-    fn switch_off(&mut self, name: &ServerName, ctx: &mut Context<Self>) {
+    /// Makes a server stop.
+    pub(super) fn switch_off(&mut self, name: &ServerName, ctx: &mut Context<Self>) {
         let Some(server) = self.servers.get_mut(name) else {
             return;
         };
         server.wanted = Switch::Off;
-        match std::mem::replace(&mut server.life, Life::None) {
+        match server.life {
             Life::None => {}
             Life::Scheduled(restart) => {
                 ctx.cancel_future(restart);
+                server.life = Life::None;
                 self.directory.withdraw(name);
-                server.park(server.handle.generation());
+                server.park();
             }
             Life::Running => {
-                server.life = Life::Running;
                 let until = Deadline::after(self.parts.timing.disable_within);
                 let handle = server.handle.clone();
                 let asking = async move {
@@ -339,99 +276,10 @@ impl SupervisorActor {
             }
         }
     }
-
-    fn idle_arbiters(&mut self) -> Vec<Arbiter> {
-        self.servers
-            .values_mut()
-            .filter(|server| !matches!(server.life, Life::Running))
-            .filter_map(|server| server.arbiter.take())
-            .collect()
-    }
-}
-
-impl Governed {
-    /// Publishes the state of a server that has no actor.
-    fn show(
-        &self,
-        generation: u64,
-        state: StateName,
-        cause: &'static str,
-        words: Option<String>,
-        next_attempt: Option<std::time::Instant>,
-    ) {
-        self.handle.publish(generation, cause, |snapshot| {
-            snapshot.state = state;
-            snapshot.reason = words;
-            snapshot.next_attempt = next_attempt;
-            snapshot.attempts_ended += 1;
-            if let Some(peer) = &mut snapshot.peer {
-                peer.pid = None;
-            }
-        });
-    }
-
-    /// Shows it as disabled and lets its thread go.
-    fn park(&mut self, generation: u64) {
-        let words = Some("disabled by an operator".to_owned());
-        self.show(generation, StateName::Disabled, "operator", words, None);
-        self.handle.publish(generation, "operator", |snapshot| {
-            snapshot.tools = 0;
-            snapshot.listed = false;
-        });
-        if let Some(arbiter) = self.arbiter.take() {
-            arbiter.stop();
-        }
-    }
-}
-
-/// What a heartbeat found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pulse {
-    /// It answered.
-    Beats,
-    /// There is no actor.
-    Gone,
-    /// There is one that does not answer.
-    Missing,
-}
-
-/// How an actor ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Death {
-    /// By its own decision, after a drain.
-    Finished,
-    /// Of a panic.
-    Panicked,
-    /// It does not read its mailbox.
-    Frozen,
-    /// Without a word.
-    Vanished,
-}
-
-impl Death {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Finished => "drain",
-            Self::Panicked | Self::Vanished => "panic",
-            Self::Frozen => "frozen",
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Self::Finished => String::new(),
-            Self::Panicked | Self::Vanished => "restarting after a fault inside Talaria".to_owned(),
-            Self::Frozen => "restarting because its loop stopped answering".to_owned(),
-        }
-    }
 }
 
 /// Ends the session of an actor that can no longer do it.
-fn close_orphan(
-    session: Arc<dyn crate::upstream::Upstream>,
-    within: Duration,
-    ctx: &mut Context<SupervisorActor>,
-) {
+fn close_orphan(session: Arc<dyn Upstream>, within: Duration, ctx: &mut Context<SupervisorActor>) {
     let closing = async move {
         let closing = session.close(Deadline::after(within));
         if tokio::time::timeout(within + STOP_OVERRUN, closing)
@@ -449,106 +297,14 @@ impl Actor for SupervisorActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
-        let enabled: Vec<_> = self
+        let enabled = self
             .servers
             .iter()
-            .filter(|(_, server)| server.wanted == Switch::On)
-            .map(|(name, _)| name.clone())
-            .collect();
+            .filter(|(_, server)| server.wanted == Switch::On);
+        let enabled: Vec<_> = enabled.map(|(name, _)| name.clone()).collect();
         for name in enabled {
-            self.start_server(&name, ctx);
+            self.start_server(&name, "added", ctx);
         }
         ctx.run_later(self.parts.timing.heartbeat, Self::heartbeat);
     }
 }
-
-impl Handler<ServerStopped> for SupervisorActor {
-    type Result = ();
-
-    fn handle(&mut self, notice: ServerStopped, ctx: &mut Context<Self>) {
-        let current = self
-            .servers
-            .get(&notice.server)
-            .is_some_and(|server| server.handle.generation() == notice.generation);
-        if current {
-            let cause = if notice.panicked {
-                Death::Panicked
-            } else {
-                Death::Finished
-            };
-            self.actor_died(&notice.server, cause, ctx);
-        }
-    }
-}
-
-impl Handler<SwitchServer> for SupervisorActor {
-    type Result = Result<(), Failure>;
-
-    fn handle(&mut self, switch: SwitchServer, ctx: &mut Context<Self>) -> Self::Result {
-        if self.draining {
-            return self.directory.check_open();
-        }
-        match switch.to {
-            Switch::On => self.switch_on(&switch.server, ctx),
-            Switch::Off => self.switch_off(&switch.server, ctx),
-        }
-        Ok(())
-    }
-}
-
-impl Handler<DrainAll> for SupervisorActor {
-    type Result = ResponseActFuture<Self, Vec<Arbiter>>;
-
-    fn handle(&mut self, drain: DrainAll, ctx: &mut Context<Self>) -> Self::Result {
-        self.draining = true;
-        let until = Deadline::at(drain.until);
-        let stop_by = Deadline::at(drain.until + self.parts.timing.close_within + STOP_OVERRUN);
-        let mut stopping = Vec::new();
-        for server in self.servers.values_mut() {
-            match &server.life {
-                Life::Running => stopping.push(server.handle.clone()),
-                Life::None => {}
-                Life::Scheduled(restart) => {
-                    ctx.cancel_future(*restart);
-                    server.life = Life::None;
-                    let generation = server.handle.generation();
-                    server.show(generation, StateName::Stopped, "drain", None, None);
-                }
-            }
-        }
-        let stopped = join_all(
-            stopping
-                .into_iter()
-                .map(|server| stop(server, until, stop_by)),
-        );
-        // The death notices, sent before the actors are gone, are handled before this answers.
-        Box::pin(wrap_future(stopped).map(|_, actor: &mut Self, _| actor.idle_arbiters()))
-    }
-}
-
-/// Drains one server and waits until it has stopped.
-async fn stop(server: ServerHandle, until: Deadline, stop_by: Deadline) {
-    let stopped = server.watch_until(stop_by, |seen| seen.state == StateName::Stopped);
-    tokio::pin!(stopped);
-    let last = tokio::select! {
-        biased;
-        // It may die on its own meanwhile.
-        last = &mut stopped => last,
-        () = server.begin_drain(stop_by, until, ErrorCode::ShuttingDown) => stopped.await,
-    };
-    if last.state != StateName::Stopped {
-        events::deadline_exceeded("drain");
-        tracing::error!(server = %server.name(), "server did not stop in time");
-    }
-}
-
-impl Handler<StopSupervisor> for SupervisorActor {
-    type Result = ();
-
-    fn handle(&mut self, _: StopSupervisor, ctx: &mut Context<Self>) {
-        ctx.stop();
-    }
-}
-
-/// The supervisor's address.
-pub(crate) type SupervisorAddress = Addr<SupervisorActor>;

@@ -156,7 +156,7 @@ impl SupervisorHandle {
         deadline: Deadline,
     ) -> Result<PublicTool, Failure> {
         let handle = self.handle_of(server)?;
-        self.await_listing(&handle, deadline).await;
+        await_listing(&handle, self.ready_by(deadline)).await;
         self.resolve(server, tool)
     }
 
@@ -349,6 +349,12 @@ impl SupervisorHandle {
         }
     }
 
+    /// The actor's own address.
+    #[cfg(test)]
+    pub(crate) fn address(&self) -> SupervisorAddress {
+        self.inner.address.clone()
+    }
+
     /// A server's own handle.
     #[cfg(test)]
     pub(crate) fn server_handle(&self, server: &str) -> ServerHandle {
@@ -392,8 +398,9 @@ impl SupervisorHandle {
     async fn await_entry(&self, name: &str, deadline: Deadline) -> Result<Arc<Entry>, Failure> {
         let directory = &self.inner.directory;
         let likely = directory.likely_servers(name);
+        let ready_by = self.ready_by(deadline);
         for server in &likely {
-            self.await_listing(server, deadline).await;
+            await_listing(server, ready_by).await;
         }
         if let Some(entry) = directory.find(name) {
             return Ok(entry);
@@ -411,19 +418,17 @@ impl SupervisorHandle {
         ))
     }
 
-    async fn await_listing(&self, server: &ServerHandle, deadline: Deadline) {
-        let ready_by = Deadline::after(self.inner.limits.ready_wait).earlier(deadline);
-        server
-            .watch_until(ready_by, |seen| {
-                let coming = match seen.state {
-                    StateName::Starting | StateName::Ready | StateName::Backoff => true,
-                    StateName::Failed
-                    | StateName::Disabled
-                    | StateName::Draining
-                    | StateName::Stopped => false,
-                };
-                seen.listed || !coming
-            })
-            .await;
+    /// How long a call waits for a server that has not listed its tools yet.
+    fn ready_by(&self, deadline: Deadline) -> Deadline {
+        Deadline::after(self.inner.limits.ready_wait).earlier(deadline)
     }
+}
+
+/// Waits until a server has listed its tools, or will not do so soon.
+async fn await_listing(server: &ServerHandle, ready_by: Deadline) {
+    let decided = |seen: &Snapshot| match seen.state {
+        StateName::Starting | StateName::Ready | StateName::Backoff => seen.listed,
+        StateName::Failed | StateName::Disabled | StateName::Draining | StateName::Stopped => true,
+    };
+    server.watch_until(ready_by, decided).await;
 }

@@ -49,7 +49,7 @@ struct World {
 impl World {
     fn new(policy: Policy, seed: u64) -> Self {
         let mut world = Self {
-            state: ServerState::new(policy, Jitter::seeded(seed)),
+            state: ServerState::new(policy, Jitter::seeded(seed), "added"),
             policy,
             now: talaria_types::runtime::now().into_std(),
             next_id: 1,

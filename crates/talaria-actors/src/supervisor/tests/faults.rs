@@ -1,12 +1,17 @@
 //! What breaks: processes that die, jobs and handlers that panic, loops that freeze.
 
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use serde_json::json;
 use talaria_types::ErrorCode;
 
-use super::stage::{Explode, Freeze, LONG, Quit, Stage, code, on_paused_clock, text, wait_until};
+use super::stage::{
+    Block, Explode, Freeze, LONG, Quit, Stage, code, on_paused_clock, text, wait_until,
+};
 use crate::fake::{Behaviour, Connect, Fleet, Seen};
+use crate::supervisor::Placement;
+use crate::supervisor::plan::Timing;
 
 #[test]
 fn l16_a_child_that_dies_during_a_write_call_is_uncertain_and_back_within_a_second() {
@@ -159,6 +164,37 @@ fn restarts_after_a_freeze_and_answers_every_call() {
         );
         assert!(stage.call("echo").await.is_ok());
         assert_eq!(server.open_sessions(), 1, "the old session was closed");
+    });
+}
+
+#[test]
+fn a_thread_that_blocks_is_replaced_and_stands_down_when_it_comes_back() {
+    actix::System::new().block_on(async {
+        let fleet = Fleet::default();
+        let config = json!({ "mcp_servers": { "s": { "command": "fake" } } });
+        let timing = Timing {
+            heartbeat: Duration::from_millis(20),
+            frozen_after: Duration::from_secs(1),
+            ..Timing::PRODUCTION
+        };
+        let stage = Stage::start_timed(&fleet, &config, Placement::OwnArbiters, &timing);
+        stage.settle().await;
+        let server = fleet.server("s");
+        let barrier = Arc::new(Barrier::new(2));
+        stage.meddle(Block(Arc::clone(&barrier)));
+        // Handed in behind the block; the successor takes it.
+        assert!(stage.call("echo").await.is_ok());
+        assert_eq!(server.count(&Seen::Connected), 2);
+        barrier.wait();
+        for _ in 0..20 {
+            assert!(stage.call("echo").await.is_ok());
+        }
+        stage.supervisor.drain(Duration::from_secs(5)).await;
+        assert_eq!(
+            (server.open_sessions(), server.count(&Seen::Connected)),
+            (0, 2)
+        );
+        assert_eq!(server.calls("echo"), 21);
     });
 }
 

@@ -8,6 +8,7 @@ use talaria_types::{Deadline, ErrorCode};
 use super::stage::{LONG, Stage, code, on_paused_clock, wait_until};
 use crate::fake::{Behaviour, Connect, Fleet, Seen};
 use crate::supervisor::Placement;
+use crate::supervisor::messages::DrainAll;
 
 #[test]
 fn start_returns_at_once_and_servers_start_in_parallel() {
@@ -333,6 +334,34 @@ fn on_own_arbiters_calls_run_on_threads_of_their_own_and_drain_joins_them() {
             assert_eq!(status.state, "stopped");
         }
         assert!(!stage.supervisor.is_alive());
+    });
+}
+
+#[test]
+fn the_thread_of_every_server_is_handed_back_for_joining() {
+    actix::System::new().block_on(async {
+        let fleet = Fleet::default();
+        let servers: serde_json::Map<_, _> = (0..6)
+            .map(|n| (format!("s{n}"), json!({ "command": "fake" })))
+            .collect();
+        let config = json!({ "mcp_servers": servers });
+        for _ in 0..10 {
+            let stage = Stage::start_with(&fleet, &config, Placement::OwnArbiters);
+            stage.settle().await;
+            let until = Deadline::after(Duration::from_secs(5)).instant();
+            let arbiters = stage
+                .supervisor
+                .address()
+                .send(DrainAll { until })
+                .await
+                .unwrap();
+            assert_eq!(arbiters.len(), 6);
+            for arbiter in arbiters {
+                arbiter.stop();
+                assert!(arbiter.join().is_ok());
+            }
+            stage.supervisor.drain(Duration::from_secs(5)).await;
+        }
     });
 }
 

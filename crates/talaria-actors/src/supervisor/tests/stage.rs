@@ -46,12 +46,22 @@ impl Stage {
 
     /// Starts over a whole configuration.
     pub(super) fn start_with(fleet: &Fleet, config: &Value, placement: Placement) -> Self {
+        Self::start_timed(fleet, config, placement, &Timing::PRODUCTION)
+    }
+
+    /// The same with intervals of its own.
+    pub(super) fn start_timed(
+        fleet: &Fleet,
+        config: &Value,
+        placement: Placement,
+        timing: &Timing,
+    ) -> Self {
         let parts = Parts {
             config: Arc::new(config_of(config)),
             blocking: BlockingPool::new(4),
             placement,
             connector: Arc::new(fleet.clone()),
-            timing: Timing::PRODUCTION,
+            timing: *timing,
         };
         Self {
             fleet: fleet.clone(),
@@ -227,6 +237,22 @@ impl Handler<Freeze> for ServerActor {
 
     fn handle(&mut self, _: Freeze, ctx: &mut Context<Self>) {
         ctx.wait(actix::fut::wrap_future(std::future::pending::<()>()));
+    }
+}
+
+/// The actor's thread blocks until the other side of the barrier is there.
+#[derive(Debug)]
+pub(super) struct Block(pub(super) Arc<std::sync::Barrier>);
+
+impl Message for Block {
+    type Result = ();
+}
+
+impl Handler<Block> for ServerActor {
+    type Result = ();
+
+    fn handle(&mut self, Block(barrier): Block, _: &mut Context<Self>) {
+        barrier.wait();
     }
 }
 
