@@ -18,7 +18,7 @@ use crate::check::Checks;
 use crate::client::{CallRequest, ServiceClient};
 use crate::demo_server::{assets, hostile};
 use crate::exit::{CommandError, Exit};
-use crate::table::{Table, bytes};
+use crate::table::{Table, bytes, shorten};
 
 use counters::Counters;
 use sight::Sight;
@@ -27,6 +27,8 @@ use steps::{Examine, Step};
 /// Name of the demo server in the demo's configuration.
 pub const SERVER: &str = "demo";
 
+/// Columns of a name or a type in the report.
+const NAME_WIDTH: usize = 32;
 /// How long the checks of one delivery may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -61,15 +63,9 @@ impl DemoReport {
     pub fn render(&self) -> String {
         let mut files = Table::new(&["FILE", "TYPE", "SIZE", "PATH"]);
         for file in &self.files {
-            let shown: String = file.name.chars().take(40).collect();
-            let name = if shown.len() < file.name.len() {
-                shown + "…"
-            } else {
-                shown
-            };
             files.row(&[
-                name,
-                file.media_type.clone(),
+                shorten(&file.name, NAME_WIDTH),
+                shorten(&file.media_type, NAME_WIDTH),
                 bytes(file.bytes),
                 file.path.display().to_string(),
             ]);
@@ -149,7 +145,7 @@ impl<'a> Demo<'a> {
                     Err(format!("missing: {}", missing.join(", ")))
                 }
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(words(&error)),
         };
         self.checks.note("tools", found);
     }
@@ -170,7 +166,7 @@ impl<'a> Demo<'a> {
         match self.request(&public(tool), arguments).await {
             Ok(delivery) => Some(delivery),
             Err(error) => {
-                self.checks.fail(tool, error.to_string());
+                self.checks.fail(tool, words(&error));
                 None
             }
         }
@@ -219,7 +215,7 @@ impl<'a> Demo<'a> {
                 Some(_) => self.examine(tool, delivery, steps::report_file).await,
                 None => self.checks.fail(subject, "the server ships no such file"),
             },
-            Err(error) => self.checks.fail(subject, error.to_string()),
+            Err(error) => self.checks.fail(subject, words(&error)),
         }
     }
 
@@ -250,7 +246,7 @@ impl<'a> Demo<'a> {
             Err(error) if error.to_string().starts_with("unknown_tool: ") => {
                 Ok("refused as unknown_tool".to_owned())
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(words(&error)),
             Ok(_) => Err("it was answered".to_owned()),
         };
         self.checks.note("unknown tool", found);
@@ -269,7 +265,7 @@ impl<'a> Demo<'a> {
                     Ok(format!("the same bytes from {url}"))
                 }
                 Ok(body) => Err(format!("{} other bytes from {url}", body.len())),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(words(&error)),
             },
             Some(_) => Err("the artifact has no URL".to_owned()),
             None => Err("there is no artifact to fetch".to_owned()),
@@ -281,6 +277,11 @@ impl<'a> Demo<'a> {
 /// Public name of one of the demo server's tools.
 fn public(tool: &str) -> String {
     format!("mcp__{SERVER}__{tool}")
+}
+
+/// An error in one line.
+fn words(error: &CommandError) -> String {
+    error.lines().join(" ")
 }
 
 /// Whether a text holds TAG characters outside the flag that must survive.

@@ -79,6 +79,24 @@ pub fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// Text that fits so many columns, with an ellipsis where something is missing.
+#[must_use]
+pub fn shorten(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for letter in text.chars() {
+        short.push(letter);
+        if short.width() >= columns {
+            short.pop();
+            break;
+        }
+    }
+    short.push('…');
+    short
+}
+
 /// A number of bytes as people write it.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
@@ -111,7 +129,7 @@ pub fn count(number: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Table, bytes, count, one_line};
+    use super::{Table, bytes, count, one_line, shorten};
 
     #[test]
     fn aligns_columns_by_display_width() {
@@ -132,6 +150,13 @@ mod tests {
     #[test]
     fn control_characters_become_visible() {
         assert_eq!(one_line("a\u{1b}[31m\nb"), "a\\u{1b}[31m\\nb");
+    }
+
+    #[test]
+    fn long_text_is_cut_by_display_width() {
+        assert_eq!(shorten("abc", 3), "abc");
+        assert_eq!(shorten("abcd", 3), "ab…");
+        assert_eq!(shorten("報告書類", 5), "報告…");
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn sum(text: &str, family: &str, label: &str) -> f64 {
         .filter_map(|line| line.strip_prefix(family))
         .filter(|rest| rest.starts_with(['{', ' ']) && rest.contains(label))
         .filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok())
-        .sum()
+        .fold(0.0, std::ops::Add::add)
 }
 
 #[cfg(test)]
