@@ -5,6 +5,7 @@
 //! harness talks to the service as any agent would.
 
 pub mod exposition;
+pub mod field_cases;
 pub mod payload;
 pub mod process;
 pub mod records;

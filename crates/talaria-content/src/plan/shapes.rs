@@ -36,7 +36,7 @@ fn read(json: Value, at: &str, depth: usize) -> Shape {
         Value::Object(object) => object_result(object, at, depth),
         Value::String(_) => Shape {
             blocks: vec![Located {
-                value: json,
+                value: text_block(json),
                 at: at.to_owned(),
             }],
             oddity: Some("the result is a bare string; it was read as text"),
@@ -108,7 +108,10 @@ fn read_content(content: Located, shape: &mut Shape) {
         Value::Array(items) => shape.blocks = located_items(items, &at),
         Value::String(_) => {
             shape.oddity = Some("`content` is a bare string; it was read as text");
-            shape.blocks.push(Located { value, at });
+            shape.blocks.push(Located {
+                value: text_block(value),
+                at,
+            });
         }
         Value::Object(ref object) if is_block(object) => {
             shape.oddity = Some("`content` is a single block without a list around it");
@@ -167,6 +170,14 @@ pub(super) fn located_items(items: Vec<Value>, at: &str) -> Vec<Located> {
             at: format!("{at}/{index}"),
         })
         .collect()
+}
+
+/// A bare string as the block it should have been.
+fn text_block(text: Value) -> Value {
+    Value::Object(Object::from_iter([
+        ("type".to_owned(), Value::from("text")),
+        ("text".to_owned(), text),
+    ]))
 }
 
 fn looks_like_blocks(items: &[Value]) -> bool {

@@ -5,7 +5,7 @@ use talaria_types::NoticeCode;
 
 use crate::delivery::{Artifact, ArtifactKind, BlockFate, BlockRecord};
 use crate::render::hermes::truncate;
-use crate::sanitise::field;
+use crate::sanitise::{field, strip_tags};
 
 use super::draft::{Line, Origin, join_owned, length};
 use super::{FileBody, FileOutcome, FileRequest};
@@ -208,11 +208,13 @@ impl View {
                 .text
                 .get(..end.unwrap_or(line.text.len()))
                 .unwrap_or_default();
+            // A cut inside a flag would leave its characters without their end.
+            let words = strip_tags(words);
             let count = words.chars().count();
             self.preview -= count.min(self.preview);
             self.shown += count;
             if !words.is_empty() {
-                push_line(&mut self.beginning, words);
+                push_line(&mut self.beginning, &words);
             }
             self.is_cut = end.is_some() || self.preview == 0;
             end.is_none()

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use crate::sanitise::strip_tags;
+
 use super::python_json;
 
 /// Characters of a text or of structured content before it is cut.
@@ -118,12 +120,18 @@ pub(super) fn of_text(text: &str, is_error: bool) -> String {
 pub(crate) fn bounded_error(text: &str) -> String {
     match text.char_indices().nth(MAX_ERROR_CHARACTERS) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{}{ERROR_CUT}", text.get(..end).unwrap_or_default()),
+        Some((end, _)) => {
+            format!(
+                "{}{ERROR_CUT}",
+                strip_tags(text.get(..end).unwrap_or_default())
+            )
+        }
     }
 }
 
 /// A text of at most so many characters: 40 parts of its beginning, 60 of its end, and a label
-/// between them on top.
+/// between them on top. No cut leaves half a flag, half a line of ours, or a new first word of
+/// a line.
 pub(crate) fn truncate(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
         return Cow::Borrowed(text);
@@ -139,12 +147,33 @@ pub(crate) fn truncate(text: &str, characters: usize) -> Cow<'_, str> {
             .nth(index)
             .map_or(text.len(), |(at, _)| at)
     };
-    let beginning = text.get(..at(head)).unwrap_or_default();
-    let end = text.get(at(total - tail)..).unwrap_or_default();
+    let beginning = strip_tags(without_half_line(text.get(..at(head)).unwrap_or_default()));
+    let (before, end) = text.split_at_checked(at(total - tail)).unwrap_or_default();
+    let end = strip_tags(end);
+    let mark = if before.ends_with('\n') || end.is_empty() {
+        ""
+    } else {
+        "…"
+    };
     Cow::Owned(format!(
-        "{beginning}\n\n... [MCP RESULT TRUNCATED: {} of {total} characters left out] ...\n\n{end}",
+        "{beginning}\n\n... [MCP RESULT TRUNCATED: {} of {total} characters left out] \
+         ...\n\n{mark}{end}",
         total - characters
     ))
+}
+
+/// The text without its last line where that began as a line of ours.
+fn without_half_line(text: &str) -> &str {
+    let start = text.rfind('\n').map_or(0, |newline| newline + 1);
+    let is_ours = |line: &str| {
+        ["MEDIA:", "[MCP "].iter().any(|opening| {
+            line.starts_with(opening) || (!line.is_empty() && opening.starts_with(line))
+        })
+    };
+    match text.get(start..) {
+        Some(line) if is_ours(line) => text.get(..start).unwrap_or_default(),
+        Some(_) | None => text,
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +259,7 @@ mod tests {
             .collect();
         let cut = truncate(&text, 2_000_000);
         let (head, tail) = cut.split_once("\n\n... [MCP RESULT TRUNCATED").unwrap();
-        let (_, tail) = tail.split_once("...\n\n").unwrap();
+        let (_, tail) = tail.split_once("...\n\n…").unwrap();
         assert_eq!(head.chars().count(), 800_000);
         assert_eq!(tail.chars().count(), 1_200_000);
         assert!(text.starts_with(head) && text.ends_with(tail));
