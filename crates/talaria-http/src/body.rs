@@ -11,6 +11,7 @@ use actix_web::web;
 use actix_web::web::Bytes;
 use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
+use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -23,6 +24,8 @@ use crate::query::unknown_key;
 const LARGE_BODY: usize = 4 * 1024 * 1024;
 /// Large bodies that may be in memory at a time.
 const LARGE_BODIES: usize = 8;
+/// What the metrics call these places.
+const LARGE_BODY_QUEUE: &str = "large_bodies";
 /// JSON above this size is parsed and rendered off the event loop.
 pub(crate) const LARGE_JSON: usize = 64 * 1024;
 /// The longest pause between two pieces of a body.
@@ -45,24 +48,46 @@ impl BodyBounds {
         }
     }
 
-    fn large_place(&self) -> Result<OwnedSemaphorePermit, Rejection> {
-        Arc::clone(&self.places)
+    fn large_place(&self) -> Result<LargePlace, Rejection> {
+        let permit = Arc::clone(&self.places)
             .try_acquire_owned()
             .map_err(|_full| {
-                talaria_telemetry::events::queue_refused("large_bodies");
+                events::queue_refused(LARGE_BODY_QUEUE);
                 let detail = "too many large bodies are being received; try again shortly";
-                Failure::new(ErrorCode::Busy, detail)
-                    .retry_after(Duration::from_secs(1))
-                    .into()
-            })
+                Failure::new(ErrorCode::Busy, detail).retry_after(Duration::from_secs(1))
+            })?;
+        report_depth(&self.places);
+        Ok(LargePlace {
+            permit: Some(permit),
+            places: Arc::clone(&self.places),
+        })
     }
+}
+
+/// One of the places for large bodies; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct LargePlace {
+    permit: Option<OwnedSemaphorePermit>,
+    places: Arc<Semaphore>,
+}
+
+impl Drop for LargePlace {
+    fn drop(&mut self) {
+        drop(self.permit.take());
+        report_depth(&self.places);
+    }
+}
+
+fn report_depth(places: &Semaphore) {
+    let depth = LARGE_BODIES.saturating_sub(places.available_permits());
+    events::queue_depth(LARGE_BODY_QUEUE, depth, LARGE_BODIES);
 }
 
 /// A whole body. Large ones hold their place until dropped.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) place: Option<OwnedSemaphorePermit>,
+    pub(crate) place: Option<LargePlace>,
 }
 
 /// A JSON object that names the keys it knows and collects the others.
