@@ -448,10 +448,7 @@ impl ServerState {
         };
         let lost = match end {
             CallEnd::Answered => {
-                if epoch == self.epoch && self.link == Link::Up {
-                    self.proven = true;
-                    self.charged = 0;
-                }
+                self.proven |= epoch == self.epoch && self.link == Link::Up;
                 false
             }
             CallEnd::Failed => false,

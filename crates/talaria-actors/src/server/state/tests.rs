@@ -553,6 +553,25 @@ fn drain_ends_at_its_deadline_whatever_runs() {
 }
 
 #[test]
+fn drain_refuses_what_waits_once_the_session_is_lost() {
+    let mut world = World::ready(policy(1, 4));
+    let running = world.call(LONG, true);
+    let waiting = world.call(LONG, true);
+    world.drain(LONG);
+    world.lose_session();
+    let refused = Effect::Refuse(waiting, Refusal::Draining(ErrorCode::ShuttingDown));
+    assert_eq!(world.settled.get(&waiting), Some(&refused));
+    world.end(running, CallEnd::LostSent);
+    assert_eq!(
+        world.settled[&running],
+        Effect::Answer(running),
+        "no replay while draining"
+    );
+    world.closed();
+    assert_eq!((world.state.name(), world.stops), (StateName::Stopped, 1));
+}
+
+#[test]
 fn drain_gives_an_attempt_to_connect_up() {
     let mut world = World::new(policy(1, 4), 1);
     let waiting = world.call(LONG, false);
@@ -584,7 +603,10 @@ fn a_reconnect_waits_until_the_old_session_is_closed() {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Call { within_ms: u64, read_only: bool },
+    Call {
+        within_ms: u64,
+        read_only: bool,
+    },
     Leave(usize),
     End(usize, CallEnd),
     Connect,
@@ -596,6 +618,8 @@ enum Action {
     Reconnect,
     Drain(u64),
     Advance(u64),
+    /// Time passes and the timer is late.
+    Oversleep(u64),
     Stale,
 }
 
@@ -621,6 +645,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..10_000_u64).prop_map(Action::Drain),
         5 => (0..8_000_u64).prop_map(Action::Advance),
         1 => (60_000..400_000_u64).prop_map(Action::Advance),
+        2 => (0..8_000_u64).prop_map(Action::Oversleep),
         1 => Just(Action::Stale),
     ]
 }
@@ -657,6 +682,7 @@ impl World {
             Action::Reconnect => self.feed(Input::Reconnect),
             Action::Drain(within) => self.drain(Duration::from_millis(*within)),
             Action::Advance(by) => self.advance(Duration::from_millis(*by)),
+            Action::Oversleep(by) => self.now += Duration::from_millis(*by),
             Action::Stale => {
                 let epoch = Epoch(self.state.epoch().0.wrapping_sub(1));
                 self.feed(Input::SessionEnded {
