@@ -71,9 +71,9 @@ pub(crate) fn files(folder: &Path) -> BTreeSet<PathBuf> {
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                open.push(path)
+                open.push(path);
             } else {
-                drop(found.insert(path))
+                found.insert(path);
             }
         }
     }
