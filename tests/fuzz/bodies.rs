@@ -1,0 +1,312 @@
+//! What each fuzz target does with its input and what must hold afterwards.
+//!
+//! The targets and the corpus test of the workspace share these bodies.
+#![allow(dead_code, reason = "each target uses one body")]
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use talaria_content::base64_guard::{self, Base64Guard};
+use talaria_content::{
+    Artifact, ArtifactKind, FileBody, FileOutcome, FileRequest, Format, Gate, PlanRequest,
+    ReaderTool, ResultKind, names, plan, render,
+};
+use talaria_mcp::framing::{Frame, LineFramer};
+use talaria_mcp::wire;
+use talaria_types::{
+    ArtifactId, ErrorCode, PayloadError, PayloadSink, PayloadWriter, ServerName, StagedPayload,
+};
+
+/// Limit of a line in the target `frame`.
+const LINE: usize = 64 * 1024;
+
+/// A sink that counts and keeps the head only.
+#[derive(Debug)]
+struct Memory;
+
+struct Writer {
+    bytes: u64,
+    head: Vec<u8>,
+}
+
+impl PayloadSink for Memory {
+    fn begin(&self) -> Result<Box<dyn PayloadWriter>, PayloadError> {
+        Ok(Box::new(Writer {
+            bytes: 0,
+            head: Vec::new(),
+        }))
+    }
+}
+
+impl PayloadWriter for Writer {
+    fn write(&mut self, decoded: &[u8]) -> Result<(), PayloadError> {
+        self.bytes += decoded.len() as u64;
+        let room = talaria_types::payload::HEAD_BYTES.saturating_sub(self.head.len());
+        self.head
+            .extend_from_slice(&decoded[..room.min(decoded.len())]);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<StagedPayload, PayloadError> {
+        let mut sha256 = [0; 32];
+        sha256[..8].copy_from_slice(&self.bytes.to_le_bytes());
+        Ok(StagedPayload::new(
+            PathBuf::new(),
+            self.bytes,
+            sha256,
+            self.head,
+        ))
+    }
+}
+
+/// Lines of a stream, then each as a message.
+pub(crate) fn frame(data: &[u8]) {
+    // The first byte decides how the stream is cut into chunks.
+    let (step, stream) = data
+        .split_first()
+        .map_or((1, data), |(step, rest)| (usize::from(*step) + 1, rest));
+    let mut framer = LineFramer::new(LINE);
+    let mut seen = 0_u64;
+    let mut frames = Vec::new();
+    for chunk in stream.chunks(step) {
+        framer.push(chunk);
+        while let Some(frame) = framer.next_frame() {
+            frames.push(frame);
+        }
+    }
+    framer.finish();
+    while let Some(frame) = framer.next_frame() {
+        frames.push(frame);
+    }
+    for frame in frames {
+        match frame {
+            Frame::Line(line) | Frame::Cut(line) => {
+                assert!(!line.is_empty() && line.len() <= LINE);
+                seen += line.len() as u64;
+                for place in ["", "/result"] {
+                    if let Ok(read) = wire::scrub(&line, place, &Memory) {
+                        check_scrubbed(&line, place, &read);
+                    }
+                }
+            }
+            Frame::OversizeBegan { .. } => {}
+            Frame::OversizeEnded { bytes, .. } => {
+                assert!(bytes > LINE as u64);
+                seen += bytes;
+            }
+        }
+    }
+    assert!(seen <= stream.len() as u64);
+}
+
+fn check_scrubbed(line: &[u8], place: &str, read: &wire::Scrubbed) {
+    let Some(result) = &read.result else { return };
+    for pointer in result.payloads.keys() {
+        assert_eq!(
+            result.json.pointer(pointer),
+            Some(&Value::String(String::new())),
+            "{pointer}"
+        );
+    }
+    // What needed no mending and holds no payload reads as any JSON reader reads it.
+    if place.is_empty()
+        && result.payloads.is_empty()
+        && result.notes.is_empty()
+        && let Ok(plain) = serde_json::from_slice::<Value>(line)
+    {
+        assert_eq!(result.json, plain);
+    }
+}
+
+/// A result through all rules, in every format, with files that store and files that fail.
+pub(crate) fn result(data: &[u8]) {
+    let (choice, text) = data
+        .split_first()
+        .map_or((0, data), |(choice, rest)| (*choice, rest));
+    let kinds = [
+        ResultKind::ToolCall,
+        ResultKind::ToolCall,
+        ResultKind::ReadResource,
+        ResultKind::GetPrompt,
+        ResultKind::ListResources,
+        ResultKind::ListPrompts,
+    ];
+    let format = [Format::Talaria, Format::Hermes, Format::Text][usize::from(choice) % 3];
+    let stores = choice & 0x40 == 0;
+    let kind = kinds[usize::from(choice) / 3 % kinds.len()].clone();
+    let Ok(read) = wire::scrub(text, "", &Memory) else {
+        return;
+    };
+    let Some(raw) = read.result else { return };
+    let received = match (&kind, raw.json.get("content").and_then(Value::as_array)) {
+        (ResultKind::ToolCall, Some(blocks)) if raw.json.get("toolResult").is_none() => {
+            Some(blocks.len())
+        }
+        _ => None,
+    };
+
+    let request = PlanRequest {
+        kind,
+        server: Some(ServerName::from("fuzz")),
+        tool: Some("tool".to_owned()),
+        reader: ReaderTool::Missing,
+        format,
+        result_size_chars: 2_000,
+        gate: Gate {
+            open: false,
+            mode: "auto".to_owned(),
+            reason: "closed".to_owned(),
+        },
+    };
+    let mut planned = plan(raw, request);
+    let outcomes = store(planned.take_files(), stores, 0);
+    let mut draft = planned.finish(outcomes);
+    let spills = store(draft.take_spills(), stores, 1_000);
+    let delivery = draft.settle(spills);
+
+    if let Some(received) = received {
+        assert_eq!(delivery.blocks.len(), received, "every block has one fate");
+    }
+    check_text(&delivery.text, &delivery.artifacts);
+    for value in [&delivery.structured, &delivery.meta].into_iter().flatten() {
+        assert_no_hidden(&value.to_string());
+    }
+    for artifact in &delivery.artifacts {
+        check_name(&artifact.name);
+    }
+    if format == Format::Talaria {
+        assert!(
+            !delivery.text.trim().is_empty(),
+            "a delivery says something"
+        );
+    }
+    let rendered = render(&delivery, format);
+    if rendered.content_type == "application/json" {
+        serde_json::from_str::<Value>(&rendered.body).expect("a JSON body");
+    }
+}
+
+fn store(requests: Vec<FileRequest>, stores: bool, first: usize) -> Vec<FileOutcome> {
+    requests
+        .into_iter()
+        .enumerate()
+        .map(|(index, request)| {
+            check_name(&request.name);
+            if !stores && index % 2 == 0 {
+                return FileOutcome::Failed {
+                    code: ErrorCode::MediaUnavailable,
+                    detail: "no room".to_owned(),
+                };
+            }
+            let bytes = match &request.body {
+                FileBody::Bytes(bytes) => bytes.len() as u64,
+                FileBody::Staged(staged) => staged.bytes,
+            };
+            FileOutcome::Stored(Artifact {
+                id: ArtifactId::generate(),
+                kind: request.kind,
+                path: PathBuf::from(format!(
+                    "/cache/{}_{:012}",
+                    prefix(request.kind),
+                    first + index
+                )),
+                name: request.name,
+                url: None,
+                media_type: request.media_type,
+                declared_type: request.declared_type,
+                bytes,
+                sha256: format!("{:064}", first + index),
+                source_uri: request.source_uri,
+            })
+        })
+        .collect()
+}
+
+fn prefix(kind: ArtifactKind) -> &'static str {
+    match kind {
+        ArtifactKind::Document => "doc",
+        ArtifactKind::Image => "img",
+        ArtifactKind::Audio => "audio",
+        ArtifactKind::Text => "text",
+    }
+}
+
+fn check_text(text: &str, artifacts: &[Artifact]) {
+    assert_no_hidden(text);
+    for c in text.chars() {
+        assert!(
+            !c.is_control() || matches!(c, '\n' | '\t'),
+            "control {c:?} in {text:?}"
+        );
+    }
+    for line in text.lines() {
+        if let Some(path) = line.trim_start().strip_prefix("MEDIA:") {
+            let own = artifacts
+                .iter()
+                .any(|artifact| artifact.path == PathBuf::from(path));
+            assert!(
+                own,
+                "a MEDIA: line that names no file of this call: {line:?}"
+            );
+        }
+    }
+}
+
+/// TAG characters stand only behind a black flag.
+fn assert_no_hidden(text: &str) {
+    let mut in_flag = false;
+    for c in text.chars() {
+        let tag = ('\u{e0000}'..='\u{e007f}').contains(&c);
+        assert!(!tag || in_flag, "a hidden character in {text:?}");
+        in_flag = c == '\u{1f3f4}' || (tag && in_flag);
+    }
+}
+
+fn check_name(name: &str) {
+    assert!(!name.is_empty() && name != "." && name != "..");
+    assert!(name.chars().count() <= 150 && name.len() <= 200, "{name:?}");
+    assert!(
+        !name.starts_with(['.', ' ']) && !name.ends_with(['.', ' ']),
+        "{name:?}"
+    );
+    let forbidden = |c: char| {
+        c.is_control()
+            || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+            || ('\u{e0000}'..='\u{e007f}').contains(&c)
+    };
+    assert!(!name.chars().any(forbidden), "{name:?}");
+}
+
+/// Any address and type give a safe name.
+pub(crate) fn file_name(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (uri, media_type) = text
+        .split_once('\n')
+        .map_or((&*text, None), |(uri, kind)| (uri, Some(kind)));
+    check_name(&names::safe_name(uri, media_type));
+}
+
+/// The guard answers the same however its input is cut, and never more than the input holds.
+pub(crate) fn base64(data: &[u8]) {
+    let (step, encoded) = data
+        .split_first()
+        .map_or((1, data), |(step, rest)| (usize::from(*step) + 1, rest));
+    let run = |step: usize| {
+        let mut guard = Base64Guard::new();
+        let mut out = Vec::new();
+        for piece in encoded.chunks(step) {
+            guard.push(piece, &mut out)?;
+        }
+        guard.finish(&mut out).map(|decoded| (out, decoded))
+    };
+    let whole = run(encoded.len().max(1));
+    assert_eq!(run(step), whole);
+    if let Ok((bytes, decoded)) = &whole {
+        assert_eq!(bytes.len() as u64, decoded.bytes);
+        assert!(!bytes.is_empty() && bytes.len() <= encoded.len());
+    }
+    if let Ok(text) = std::str::from_utf8(encoded) {
+        assert_eq!(base64_guard::decode(text).is_ok(), whole.is_ok());
+    }
+}
