@@ -206,6 +206,13 @@ impl Failure {
         }
     }
 
+    /// Puts words before the sentence, such as whom it is about.
+    #[must_use]
+    pub fn with_context(mut self, context: impl fmt::Display) -> Self {
+        self.detail = format!("{context}: {}", self.detail);
+        self
+    }
+
     /// Names the MCP server concerned.
     #[must_use]
     pub fn on_server(mut self, server: &ServerName) -> Self {
