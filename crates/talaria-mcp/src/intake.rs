@@ -133,7 +133,7 @@ impl Intake {
         let ends = Ends { head, tail: None };
         let failure = Failure::new(
             ErrorCode::MalformedMessage,
-            "the server's output ended in the middle of its answer",
+            "its output ended in the middle of the answer",
         );
         self.fail_anchored(&ends, None, failure)
             .into_iter()
@@ -150,9 +150,7 @@ impl Intake {
         let limit = self.message_bytes;
         Failure::new(
             ErrorCode::MessageTooLarge,
-            format!(
-                "the server's answer is larger than {limit} bytes (talaria.limits.message_bytes)"
-            ),
+            format!("its answer is larger than {limit} bytes (talaria.limits.message_bytes)"),
         )
     }
 
@@ -165,7 +163,7 @@ impl Intake {
             messages.extend(message::dispatch(self, scrubbed, own));
         }
         if let Some((malformed, ends)) = frame.malformed {
-            messages.extend(self.fail_anchored(&ends, own, malformed.into()));
+            messages.extend(self.fail_anchored(&ends, own, unreadable(malformed)));
         }
         messages
     }
@@ -258,6 +256,12 @@ fn read(text: &[u8], sink: &dyn PayloadSink) -> ReadFrame {
             None => return frame,
         }
     }
+}
+
+fn unreadable(malformed: Malformed) -> Failure {
+    let Malformed { at, problem } = malformed;
+    let detail = format!("its answer is not valid JSON: {problem} at byte {at}");
+    Failure::new(ErrorCode::MalformedMessage, detail)
 }
 
 /// The error rmcp gets for a call that failed here; the session finds the real one in the table.

@@ -153,7 +153,7 @@ impl HttpClient {
         };
         match own.and_then(|own| self.intake.calls.waiting(own)) {
             Some(own) => {
-                let detail = format!("the server's response ({media_type}) holds no answer");
+                let detail = format!("its response ({media_type}) holds no answer");
                 Err(self.fail(own, Failure::new(ErrorCode::MalformedMessage, detail)))
             }
             None => Ok(Reply::Messages(messages)),
@@ -207,7 +207,7 @@ impl HttpClient {
         let words = String::from_utf8_lossy(&body).trim().to_owned();
         if has_session && is_expired(status, &words) {
             if let Some(own) = own {
-                let detail = "the server has ended the session and does not open a new one";
+                let detail = "it has ended the session and does not open a new one";
                 self.intake
                     .calls
                     .hint_unsent(own, Failure::new(ErrorCode::ConnectionLost, detail));
@@ -325,7 +325,7 @@ impl HttpClient {
     fn unauthorized(&self, status: StatusCode, own: Option<i64>) -> HttpError {
         if let Some(own) = own {
             let detail = format!(
-                "the server refuses the credentials it was given (HTTP {}); check its \
+                "it refuses the credentials it was given (HTTP {}); check its \
                  authorization headers or sign in again",
                 status.as_u16()
             );
@@ -344,7 +344,7 @@ impl HttpClient {
         }
         let error = error.without_url();
         if let Some(own) = own {
-            let detail = format!("the server cannot be reached ({})", innermost(&error));
+            let detail = format!("it cannot be reached ({})", innermost(&error));
             self.intake
                 .calls
                 .unsent(own, Failure::new(ErrorCode::ConnectionLost, detail));

@@ -190,6 +190,6 @@ impl Events {
 pub(super) fn lost_in_response() -> Failure {
     Failure::new(
         ErrorCode::ConnectionLost,
-        "the server's response ended without the answer",
+        "its response ended without the answer",
     )
 }

@@ -72,8 +72,8 @@ pub(super) fn status_failure(
         ErrorCode::ServerError
     };
     let detail = match location.filter(|_| status.is_redirection()) {
-        Some(to) => format!("the server moved to {to} (HTTP {number}); set its url to that"),
-        None => format!("the server answered HTTP {number}"),
+        Some(to) => format!("it moved to {to} (HTTP {number}); set its url to that"),
+        None => format!("it answered HTTP {number}"),
     };
     let mut failure = Failure::new(code, detail);
     if let Some(seconds) = retry_after.and_then(|text| text.trim().parse().ok()) {

@@ -97,7 +97,7 @@ fn answer(
         Kind::Listen | Kind::CallTool | Kind::Raw => Some(stand_in()),
     };
     let Some(typed) = typed else {
-        let detail = "the server's answer to the handshake is not an object";
+        let detail = "its answer to the handshake is not an object";
         return intake.fail(id, Failure::new(ErrorCode::MalformedMessage, detail));
     };
     match kind {
@@ -133,7 +133,7 @@ fn error_answer(
         .get("code")
         .map_or(RpcErrorCode::INTERNAL_ERROR.0, error_code);
     let words = words(error);
-    let detail = format!("the server answered with JSON-RPC error {code}");
+    let detail = format!("it answered with JSON-RPC error {code}");
     let failure = Failure::new(ErrorCode::ServerError, detail).with_server_words(words.clone());
     let data = match intake.calls.kind(id) {
         // The versions a server supports stand there.

@@ -15,6 +15,7 @@ use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 
 use super::handler::Handler;
+use super::request::about;
 use super::shared::{Ending, Labels, Shared};
 use super::{ClosedBy, ConnectOptions, PeerInfo, Session, listen};
 use crate::http;
@@ -60,7 +61,7 @@ pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
     };
     connecting
         .await
-        .map_err(|failure| failure.on_server(&options.server))
+        .map_err(|failure| about(&options.server, failure))
 }
 
 async fn start(options: &ConnectOptions, request: LaunchRequest) -> Result<Session, Failure> {
@@ -146,9 +147,7 @@ async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure 
         return failure;
     }
     words.complete(SETTLE_WAIT).await;
-    let failure = failed(format!(
-        "the server process ended during the handshake ({status})"
-    ));
+    let failure = failed(format!("its process ended during the handshake ({status})"));
     let text = words.text();
     if text.is_empty() {
         failure
@@ -292,7 +291,7 @@ async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels:
         () = output_or_loop_ended(&ends, &ending) => {
             match tokio::time::timeout(SETTLE_WAIT, process.exited()).await {
                 Ok(status) => ClosedBy::ChildExit(status),
-                Err(_) => ClosedBy::Transport("the server closed its output".to_owned()),
+                Err(_) => ClosedBy::Transport("it closed its output".to_owned()),
             }
         }
         () = ending.stop.cancelled() => ClosedBy::Us,
@@ -318,7 +317,7 @@ fn handshake_failure(
         (Some(known), _) if known.code() == ErrorCode::ServerUnauthorized => known,
         (_, None) => {
             events::deadline_exceeded("connect");
-            let detail = "the server did not complete the handshake in time (`connect_timeout`)";
+            let detail = "it did not complete the handshake in time (`connect_timeout`)";
             Failure::new(ErrorCode::ConnectTimeout, detail)
         }
         (Some(known), Some(_)) => {
@@ -329,11 +328,11 @@ fn handshake_failure(
             }
         }
         (None, Some(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => {
-            failed("the server speaks no protocol revision that Talaria knows")
+            failed("it speaks no protocol revision that Talaria knows")
         }
         (None, Some(error)) => {
             tracing::debug!(server = %options.server, %error, "handshake failed");
-            failed("the server ended the connection or gave no usable answer to the handshake")
+            failed("it ended the connection or gave no usable answer to the handshake")
         }
     }
 }

@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::Value;
 use talaria_telemetry::events::{self, McpOperation};
-use talaria_types::{ErrorCode, Failure, RawResult, runtime};
+use talaria_types::{ErrorCode, Failure, RawResult, ServerName, runtime};
 use tokio::sync::oneshot;
 
 use super::shared::Shared;
@@ -54,7 +54,7 @@ pub(super) async fn perform(
         Err(Unfinished::Sent(failure)) => Err(kind.marked(failure)),
         Err(Unfinished::Settled(failure)) => Err(failure),
     };
-    let outcome = outcome.map_err(|failure| failure.on_server(server));
+    let outcome = outcome.map_err(|failure| about(server, failure));
     let error_type = match &outcome {
         Ok(result) if result.json.get("isError") == Some(&Value::Bool(true)) => Some("tool_error"),
         Ok(_) => None,
@@ -68,6 +68,13 @@ pub(super) async fn perform(
     };
     events::mcp_operation_ended(&operation, runtime::now().duration_since(began), error_type);
     outcome
+}
+
+/// Says whom a failure is about, in its sentence too: a model reads only that.
+pub(super) fn about(server: &ServerName, failure: Failure) -> Failure {
+    failure
+        .with_context(format_args!("server '{server}'"))
+        .on_server(server)
 }
 
 /// Why there is no result.
@@ -89,7 +96,7 @@ impl Unfinished {
 /// A result that asks for input ends the call: nobody here can be asked.
 fn finished(result: RawResult) -> Result<RawResult, Failure> {
     if result.json.get("resultType").and_then(Value::as_str) == Some("input_required") {
-        let detail = "the server asks for input in the middle of the call, which is not offered";
+        let detail = "it asks for input in the middle of the call, which is not offered";
         return Err(Failure::new(ErrorCode::ServerError, detail));
     }
     Ok(result)
@@ -262,7 +269,7 @@ async fn cancel(peer: Peer<RoleClient>, id: i64, reason: &'static str) {
 fn lost(cause: &ClosedBy) -> Failure {
     let detail = match cause {
         ClosedBy::Us => "the session was closed during the call".to_owned(),
-        ClosedBy::ChildExit(status) => format!("the server process ended ({status})"),
+        ClosedBy::ChildExit(status) => format!("its process ended ({status})"),
         ClosedBy::Transport(what) => format!("the connection ended: {what}"),
     };
     Failure::new(ErrorCode::ConnectionLost, detail)
@@ -275,13 +282,13 @@ fn cancelled() -> Failure {
 fn out_of_time() -> Failure {
     Failure::new(
         ErrorCode::Timeout,
-        "the server did not answer before the deadline of the call",
+        "it did not answer before the deadline of the call",
     )
 }
 
 fn silent(idle: Duration) -> Failure {
     let detail = format!(
-        "the server gave no answer and no sign of progress for {} s (its `timeout`)",
+        "it gave no answer and no sign of progress for {} s (its `timeout`)",
         idle.as_secs_f64()
     );
     Failure::new(ErrorCode::Timeout, detail)

@@ -34,7 +34,9 @@ pub(super) fn stage(
             .unwrap_or(rest.len());
         let (plain, escaped) = rest.split_at(run);
         rest = escaped;
-        if scratch.is_empty() && plain.len() >= DIRECT_RUN_BYTES {
+        if plain.len() >= DIRECT_RUN_BYTES {
+            stage.push(&scratch)?;
+            scratch.clear();
             stage.push(plain)?;
         } else {
             scratch.extend_from_slice(plain);
