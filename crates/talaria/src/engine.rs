@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::{Map, Value};
 use talaria_actors::{
     DeliverOptions, DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions,
     ToolAnswer,
@@ -12,7 +13,7 @@ use talaria_actors::{
 use talaria_config::Config;
 use talaria_content::{Delivery, Format};
 use talaria_media::{MediaOptions, MediaStore};
-use talaria_types::runtime::BlockingPool;
+use talaria_types::runtime::{BlockingPool, now};
 use talaria_types::{CallContext, Deadline, Failure};
 
 use crate::exit::CommandError;
@@ -78,26 +79,6 @@ impl Engine {
             .context("start the servers")
             .map_err(CommandError::from)
     }
-
-    /// Turns a server's answer into a delivery.
-    ///
-    /// # Errors
-    /// No worker came free before the deadline.
-    pub async fn deliver(
-        &self,
-        ctx: &CallContext,
-        answer: ToolAnswer,
-        format: Format,
-    ) -> Result<Delivery, Failure> {
-        let options = DeliverOptions {
-            kind: answer.kind,
-            server: Some(answer.server),
-            tool: Some(answer.tool),
-            reader: answer.reader,
-            format,
-        };
-        self.delivery.deliver(ctx, answer.raw, options).await
-    }
 }
 
 /// An engine and its servers in the process of a short command.
@@ -124,6 +105,40 @@ impl Standalone {
         let supervisor = engine.start_servers(&Arc::new(environment.clone()))?;
         supervisor.settled(deadline).await;
         Ok(Self { engine, supervisor })
+    }
+
+    /// Calls a tool by its public name and delivers what it answers, as the service would.
+    ///
+    /// # Errors
+    /// Any transport-level failure; a tool's own error is a delivery.
+    pub async fn call(
+        &self,
+        ctx: &CallContext,
+        public_name: &str,
+        arguments: Map<String, Value>,
+        format: Format,
+    ) -> Result<Delivery, Failure> {
+        let began = now();
+        let called = self
+            .supervisor
+            .call_tool(ctx.clone(), public_name, arguments);
+        let ToolAnswer {
+            raw,
+            kind,
+            server,
+            tool,
+            reader,
+        } = called.await?;
+        let options = DeliverOptions {
+            kind,
+            server: Some(server),
+            tool: Some(tool),
+            reader,
+            format,
+        };
+        let mut delivery = self.engine.delivery.deliver(ctx, raw, options).await?;
+        delivery.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(delivery)
     }
 
     /// Stops the servers.

@@ -247,14 +247,8 @@ impl<'a> ServerTest<'a> {
         arguments: Map<String, Value>,
     ) -> Result<Delivery, Failure> {
         let ctx = CallContext::new(self.deadline);
-        let answer = self
-            .here
-            .supervisor
-            .call_tool(ctx.clone(), public_name, arguments)
-            .await?;
         self.here
-            .engine
-            .deliver(&ctx, answer, Format::Talaria)
+            .call(&ctx, public_name, arguments, Format::Talaria)
             .await
     }
 

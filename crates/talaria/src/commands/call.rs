@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use talaria_config::Config;
 use talaria_content::{Delivery, Format, render};
 use talaria_types::{CallContext, Deadline, Failure};
@@ -77,11 +78,7 @@ async fn call_on(
         None => request.tool.clone(),
     };
     let arguments = request.arguments.clone();
-    let answer = here
-        .supervisor
-        .call_tool(ctx.clone(), &tool, arguments)
-        .await?;
-    here.engine.deliver(ctx, answer, request.format).await
+    here.call(ctx, &tool, arguments, request.format).await
 }
 
 /// Prints a delivery as the caller wants it and derives the exit code.
@@ -104,7 +101,26 @@ pub(super) fn print_delivery(
         Format::Hermes | Format::Text => {
             let end = if body.ends_with('\n') { "" } else { "\n" };
             print_text(&format!("{body}{end}"))?;
-            Ok(Exit::Ok)
+            let failed = format == Format::Hermes && is_hermes_error(body);
+            Ok(if failed { Exit::CheckFailed } else { Exit::Ok })
         }
+    }
+}
+
+/// Whether a body in the shape of Hermes is the error of a tool. The format `text` cannot tell.
+fn is_hermes_error(body: &str) -> bool {
+    let body: Result<Value, _> = serde_json::from_str(body);
+    body.is_ok_and(|body| body.get("error").is_some_and(Value::is_string))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_hermes_error;
+
+    #[test]
+    fn only_an_error_of_its_shape_is_one() {
+        assert!(is_hermes_error(r#"{"error": "out of paper"}"#));
+        assert!(!is_hermes_error(r#"{"result": "{\"error\": \"quoted\"}"}"#));
+        assert!(!is_hermes_error("error"));
     }
 }
