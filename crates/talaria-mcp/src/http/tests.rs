@@ -636,3 +636,157 @@ fn headers_are_checked_and_those_of_the_protocol_left_out() {
         assert!(!format!("{failure:?}").contains("secret"));
     }
 }
+
+#[tokio::test]
+async fn redirects_are_followed_within_the_origin_only() {
+    let redirect = |to: &str| {
+        let headers = vec![("Location".to_owned(), to.to_owned())];
+        Action::from(HttpAction::Answer {
+            status: 307,
+            headers,
+            body: String::new(),
+        })
+    };
+    let elsewhere = HttpServer::start(script(false).tool("away", text("stolen"))).unwrap();
+    let script = script(false)
+        .on_call("back", [redirect("/mcp")])
+        .tool("back", text("fine"))
+        .on_call("away", [redirect(&elsewhere.url())]);
+    let (_server, session) = connected(script).await;
+    assert_eq!(call(&session, "back").await.unwrap().json, text("fine"));
+    let failure = call(&session, "away").await.unwrap_err();
+    assert!(
+        failure.detail().contains(&elsewhere.url()),
+        "{}",
+        failure.detail()
+    );
+    let reached = |record: &Record| record.kind != RecordKind::Started;
+    assert_eq!(
+        elsewhere
+            .records()
+            .all()
+            .iter()
+            .filter(|record| reached(record))
+            .count(),
+        0
+    );
+}
+
+/// A server that closes every connection after one response, made of the request by the test.
+async fn one_shot(respond: impl Fn(&str, &str) -> String + Send + 'static) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(runtime::spawn("one_shot", async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            let (head, body) = loop {
+                let text = String::from_utf8_lossy(&request).to_lowercase();
+                if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                    let length = head.split("content-length: ").nth(1);
+                    let length =
+                        length.map_or(0, |rest| rest.lines().next().unwrap().parse().unwrap());
+                    if body.len() >= length {
+                        break (head.to_owned(), body.to_owned());
+                    }
+                }
+                if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
+                    break (String::new(), String::new());
+                }
+            };
+            let response = respond(&head, &body);
+            let head =
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n";
+            let whole = if response.starts_with("HTTP/") {
+                response
+            } else {
+                format!("{head}\r\n{response}")
+            };
+            if stream.write_all(whole.as_bytes()).await.is_ok() {
+                drop(stream.shutdown().await);
+            }
+        }
+    }));
+    url
+}
+
+const NO_CONTENT: &str = "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+const NOT_ALLOWED: &str =
+    "HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// The id of a request as rmcp counts: discover, initialize, then the calls.
+fn handshake(body: &str) -> Option<String> {
+    let initialized = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "serverInfo": { "name": "odd", "version": "1" },
+    });
+    if body.contains("server/discover") {
+        Some(NOT_ALLOWED.to_owned())
+    } else if body.contains("notifications/") {
+        Some(NO_CONTENT.to_owned())
+    } else if body.contains("\"initialize\"") {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "result": initialized });
+        Some(format!("data: {message}\n\n"))
+    } else {
+        None
+    }
+}
+
+async fn session_at(url: String) -> Session {
+    let transport = TransportConfig::Http {
+        url,
+        headers: BTreeMap::new(),
+    };
+    let (options, _events) = options(transport, FolderSink::new());
+    connect(options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_response_that_breaks_off_is_resumed_after_its_last_event() {
+    let url = one_shot(|head, body| {
+        if let Some(response) = handshake(body) {
+            return response;
+        }
+        match (head.starts_with("post"), head.contains("last-event-id: e1")) {
+            (true, _) => "id: e1\nretry: 10\ndata:\n\n".to_owned(),
+            (false, true) => format!(
+                "id: e2\ndata: {}\n\n",
+                json!({ "jsonrpc": "2.0", "id": 2, "result": { "resumed": 1 } })
+            ),
+            (false, false) => NOT_ALLOWED.to_owned(),
+        }
+    });
+    let session = session_at(url.await).await;
+    assert_eq!(
+        call(&session, "t").await.unwrap().json,
+        json!({ "resumed": 1 })
+    );
+}
+
+#[tokio::test]
+async fn a_response_that_cannot_be_resumed_fails_its_call_promptly() {
+    // Once the server refuses to resume, once it resumes with nothing, again and again.
+    for refuses in [true, false] {
+        let url = one_shot(move |head, body| {
+            if let Some(response) = handshake(body) {
+                return response;
+            }
+            let resumes = head.contains("last-event-id: e1") && !refuses;
+            if head.starts_with("post") {
+                "id: e1\ndata:\n\n".to_owned()
+            } else if resumes {
+                ": nothing\n\n".to_owned()
+            } else {
+                NOT_ALLOWED.to_owned()
+            }
+        });
+        let session = session_at(url.await).await;
+        let began = runtime::now();
+        let failure = call(&session, "t").await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::ConnectionLost);
+        assert!(failure.is_outcome_uncertain());
+        assert!(runtime::now().duration_since(began) < Duration::from_secs(5));
+    }
+}
