@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use talaria_actors::SupervisorHandle;
 use talaria_config::Config;
-use talaria_http::{HttpServer, RunningServer, ServeOptions, StopMode};
+use talaria_http::{HttpServer, RunningServer, ServeError, ServeOptions, StopMode};
 use talaria_media::MediaStore;
 use talaria_telemetry::MetricsHandle;
 use talaria_types::Deadline;
@@ -60,7 +60,7 @@ impl Service {
             Ok(http) => http,
             Err(error) => {
                 supervisor.drain(Duration::ZERO).await;
-                return Err(anyhow::Error::new(error).context("serve HTTP").into());
+                return Err(refusal(error));
             }
         };
         let sweeper = runtime::spawn_local(
@@ -117,6 +117,16 @@ impl Service {
             .stop(StopMode::Graceful)
             .await
             .context("stop HTTP")?)
+    }
+}
+
+/// Why HTTP does not start: what the operator asked for, or what broke.
+fn refusal(error: ServeError) -> CommandError {
+    match error {
+        ServeError::Unprotected(_) => CommandError::usage(error.to_string()),
+        ServeError::Socket(_) | ServeError::Run(_) | ServeError::Task(_) => {
+            anyhow::Error::new(error).context("serve HTTP").into()
+        }
     }
 }
 

@@ -84,6 +84,21 @@ fn a_service_that_is_not_there_is_unreachable() {
 }
 
 #[test]
+fn a_service_that_cannot_start_says_why() {
+    let home = TempDir::new().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let in_use = run(home.path(), &["serve", "--listen", &address]);
+    assert_eq!(code(&in_use), 5);
+    assert!(stderr(&in_use).contains(&format!("error: listen on {address}: ")));
+    let open = run(home.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(code(&open), 2, "{}", stderr(&open));
+    assert!(stderr(&open).contains("talaria.auth.tokens"));
+    let missing = run(home.path(), &["serve", "--config", "/no/such/file.yaml"]);
+    assert_eq!(code(&missing), 2);
+}
+
+#[test]
 fn config_check_prints_every_problem_with_its_key() {
     let home = TempDir::new().unwrap();
     let file = home.path().join("config.yaml");
