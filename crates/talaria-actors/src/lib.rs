@@ -1,6 +1,17 @@
 //! Supervisor and server actors, the delivery pipeline, placement on arbiters.
 //!
 //! Others hold handles; the actors are private. Messages carry their deadline.
+//!
+//! | Part | What it does | Where it runs |
+//! |---|---|---|
+//! | [`SupervisorHandle`] | finds a tool in the directory and sends the call straight to its server | the caller's loop |
+//! | supervisor actor | starts, restarts, switches and drains servers; never carries a call | its own arbiter |
+//! | server actor | one MCP session, its RPC lock and its life | an arbiter each |
+//! | [`DeliveryService`] | rules inline, files and big results as one blocking job | the caller's loop, the blocking pool |
+//!
+//! What an operator sees of a server is a snapshot that its actor publishes, so a status is
+//! answered whatever the actor does. A call that an actor took and did not send survives the
+//! actor; a call that may have been sent fails with `outcome_uncertain`.
 
 pub mod deliver;
 pub mod directory;

@@ -11,16 +11,18 @@ use talaria_types::ErrorCode;
 use crate::backoff::{Backoff, Jitter};
 use crate::server::snapshot::StateName;
 
+mod effects;
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use effects::{Effect, Refusal};
+pub(crate) use inputs::{CallEnd, CallId, Epoch, Input, Reason};
+
 /// How often one call may go back to the queue because its connection was lost.
 const REPLAYS: u8 = 2;
-
-/// One accepted call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct CallId(pub(crate) u64);
-
-/// One attempt to connect and the session that came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Epoch(pub(crate) u64);
+/// Further than any drain waits.
+const FAR: Duration = Duration::from_secs(24 * 3600);
 
 /// What an operator or the specification sets.
 #[derive(Clone, Copy, Debug)]
@@ -43,145 +45,6 @@ pub(crate) struct Policy {
     pub(crate) probe_every: Duration,
     /// Whether a lost connection of one call means that the session is over.
     pub(crate) loss_ends_session: bool,
-}
-
-/// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// The actor started.
-    Start,
-    /// A caller wants a call made.
-    Call {
-        /// Its id.
-        id: CallId,
-        /// When its caller stops waiting.
-        deadline: Instant,
-        /// Whether it may run twice.
-        read_only: bool,
-    },
-    /// The caller of a call has gone.
-    CallerGone(CallId),
-    /// A running call's job ended.
-    CallEnded {
-        /// The call.
-        id: CallId,
-        /// The session it ran on.
-        epoch: Epoch,
-        /// How.
-        end: CallEnd,
-    },
-    /// The handshake and the first listing are done.
-    Connected(Epoch),
-    /// They failed.
-    ConnectFailed {
-        /// The attempt.
-        epoch: Epoch,
-        /// Trying again soon is pointless.
-        permanent: bool,
-        /// Why.
-        reason: Reason,
-    },
-    /// The session ended by itself.
-    SessionEnded {
-        /// The session.
-        epoch: Epoch,
-        /// Why.
-        reason: Reason,
-    },
-    /// Closing the session is done.
-    SessionClosed(Epoch),
-    /// The server says that its tools changed.
-    ToolsChanged(Epoch),
-    /// A refresh of the tool list ended, either way.
-    RefreshEnded,
-    /// An operator wants a new session now.
-    Reconnect,
-    /// No new calls; finish, then stop.
-    Drain {
-        /// When to stop waiting.
-        until: Instant,
-        /// What new callers are told.
-        refusal: ErrorCode,
-    },
-    /// The time asked for by [`ServerState::next_wake`] has come.
-    Clock,
-}
-
-/// Why a server is in its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reason {
-    /// An error code's text or one of `talaria_telemetry::metrics::STATE_REASONS`.
-    pub(crate) cause: &'static str,
-    /// In words; empty where the state says it all.
-    words: String,
-}
-
-impl Reason {
-    /// A reason in a label and in words.
-    pub(crate) fn new(cause: &'static str, words: impl Into<String>) -> Self {
-        Self {
-            cause,
-            words: words.into(),
-        }
-    }
-
-    /// In words, where the state does not say it all.
-    pub(crate) fn words(&self) -> Option<&str> {
-        (!self.words.is_empty()).then_some(self.words.as_str())
-    }
-}
-
-/// How a running call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallEnd {
-    /// The server answered.
-    Answered,
-    /// It failed, and the session is not to blame.
-    Failed,
-    /// The connection went away before the request was written.
-    LostUnsent,
-    /// The connection went away after it.
-    LostSent,
-}
-
-/// What the actor has to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Connect, shake hands, list.
-    Connect(Epoch),
-    /// Give a running attempt to connect up.
-    AbandonConnect,
-    /// End the session.
-    Close(Epoch),
-    /// Run the call.
-    Begin(CallId),
-    /// Hand the call's outcome to its caller.
-    Answer(CallId),
-    /// Cancel the running call.
-    Abort(CallId),
-    /// Tell the caller why there is no call.
-    Refuse(CallId, Refusal),
-    /// Nobody waits for it any more.
-    Forget(CallId),
-    /// List the tools again.
-    Refresh(Epoch),
-    /// The actor's work is over.
-    Stop,
-}
-
-/// Why a call was not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Too many wait already.
-    Busy,
-    /// Its deadline passed while it waited for its turn.
-    ExpiredInQueue,
-    /// Its deadline passed while it waited for a session.
-    ExpiredConnecting,
-    /// There is no session and none came in time.
-    NotReady,
-    /// New calls are not taken any more.
-    Draining(ErrorCode),
 }
 
 /// The state of one server.
@@ -260,10 +123,7 @@ impl ServerState {
             waiting: 0,
             next_turn: 0,
             drain: None,
-            reason: Reason {
-                cause,
-                words: String::new(),
-            },
+            reason: Reason::bare(cause),
             jitter,
         }
     }
@@ -517,7 +377,7 @@ impl ServerState {
             Phase::Draining | Phase::Stopped => {}
             Phase::Starting | Phase::Ready | Phase::Backoff { .. } | Phase::Failed { .. } => {
                 self.phase = Phase::Ready;
-                self.reason = Reason::new("connected", "");
+                self.reason = Reason::bare("connected");
             }
         }
         // The list is fresh.
@@ -778,7 +638,7 @@ impl ServerState {
             Link::Up => self.close_link(effects),
             Link::Absent => {
                 self.phase = Phase::Stopped;
-                self.reason = Reason::new("drain", "");
+                self.reason = Reason::bare("drain");
                 effects.push(Effect::Stop);
             }
             Link::Connecting | Link::Closing => {}
@@ -786,15 +646,9 @@ impl ServerState {
     }
 }
 
-/// Further than any drain waits.
-const FAR: Duration = Duration::from_secs(24 * 3600);
-
 impl Accepted {
     fn give_up_at(&self) -> Instant {
         self.ready_by
             .map_or(self.deadline, |ready_by| ready_by.min(self.deadline))
     }
 }
-
-#[cfg(test)]
-mod tests;
