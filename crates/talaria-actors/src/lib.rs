@@ -19,6 +19,7 @@ pub mod supervisor;
 
 mod backoff;
 mod catalogue;
+mod chain;
 #[cfg(test)]
 mod fake;
 mod paging;

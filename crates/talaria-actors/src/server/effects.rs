@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::catalogue::{self, Catalogue};
+use crate::chain::chain;
 use crate::directory::Change;
 use crate::server::actor::{Attempt, ServerActor};
 use crate::server::handle::ServerHandle;
@@ -108,7 +109,7 @@ impl ServerActor {
                 tracing::warn!(
                     server = %self.setup.handle.name(),
                     code = code.as_str(),
-                    error = ?failure,
+                    error = chain(&failure),
                     "cannot connect"
                 );
                 self.attempt = Some(Attempt { peer: None });
@@ -278,7 +279,7 @@ impl ServerActor {
                     Err(failure) => tracing::warn!(
                         server = %actor.setup.handle.name(),
                         code = failure.code().as_str(),
-                        error = ?failure,
+                        error = chain(&failure),
                         "cannot list the tools again; the old list stays"
                     ),
                 }

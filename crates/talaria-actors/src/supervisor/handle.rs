@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use talaria_content::{ReaderTool, ResultKind};
 use talaria_types::runtime::BlockingPool;
 use talaria_types::{CallContext, Deadline, ErrorCode, Failure, RawResult, ServerName};
+use tracing::Instrument;
 
+use crate::chain::chain;
 use crate::directory::{Directory, Entry, PublicTool, ToolTarget};
 use crate::server::ServerHandle;
 use crate::server::messages::Ticket;
@@ -101,15 +103,23 @@ impl SupervisorHandle {
             let raw = utility::missing_parameter_answer(parameter);
             return Ok(self.answer(&entry, raw, ResultKind::ToolCall));
         }
+        let span = tracing::debug_span!(
+            parent: &ctx.span,
+            "server_call",
+            server = %entry.tool.server,
+            tool = target.raw_name(),
+            request_id = %ctx.request_id,
+        );
         let ctx = CallContext {
             deadline,
             cancel: ctx.cancel.child_token(),
+            span: span.clone(),
             ..ctx
         };
         // Whatever ends this future ends the call.
         let _leaving = ctx.cancel.clone().drop_guard();
         let ticket = Ticket::new(ctx, target, arguments, entry.read_only);
-        let (raw, kind) = entry.server.call(ticket).await?;
+        let (raw, kind) = entry.server.call(ticket).instrument(span).await?;
         Ok(self.answer(&entry, raw, kind))
     }
 
@@ -345,7 +355,7 @@ impl SupervisorHandle {
                 }
             });
         if let Err(failure) = joining.await {
-            tracing::error!(error = ?failure, "actor threads were not joined");
+            tracing::error!(error = chain(&failure), "actor threads were not joined");
         }
     }
 
