@@ -96,14 +96,16 @@ pub struct Decoded {
 /// # Errors
 /// The payload is refused.
 pub fn decode(text: &str) -> Result<(Vec<u8>, Decoded), PayloadRefusal> {
-    let characters = text.bytes().filter(|byte| !is_blank(*byte)).count();
-    let prefix = text.find(',').map_or(0, |comma| comma + 1);
-    let at_least = length(characters.saturating_sub(prefix));
-    if at_least > MAX_PAYLOAD_CHARACTERS && Opening::accepts(text) {
-        return Err(PayloadRefusal::TooLarge {
-            bytes: at_least / 4 * 3,
-            exact: false,
-        });
+    if length(text.len()) > MAX_PAYLOAD_CHARACTERS {
+        let characters = text.bytes().filter(|byte| !is_blank(*byte)).count();
+        let prefix = text.find(',').map_or(0, |comma| comma + 1);
+        let at_least = length(characters.saturating_sub(prefix));
+        if at_least > MAX_PAYLOAD_CHARACTERS && Opening::accepts(text) {
+            return Err(PayloadRefusal::TooLarge {
+                bytes: at_least / 4 * 3,
+                exact: false,
+            });
+        }
     }
     let mut out = Vec::with_capacity(text.len() / QUAD * 3 + 3);
     let mut guard = Base64Guard::new();
@@ -152,7 +154,7 @@ struct Body {
 
 impl Body {
     fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
-        if !piece.iter().any(|byte| is_blank(*byte)) {
+        if !crate::scan::any(piece, is_blank) {
             return self.push_solid(piece, out);
         }
         self.blanks = true;
@@ -167,70 +169,79 @@ impl Body {
     }
 
     fn push_solid(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
-        let data_end = piece
-            .iter()
-            .position(|byte| *byte == b'=')
-            .unwrap_or(piece.len());
-        let (data, padding) = piece.split_at(data_end);
+        let (data, padding) = match piece.contains(&b'=') {
+            false => (piece, &[][..]),
+            true => {
+                let end = piece.iter().position(|byte| *byte == b'=');
+                piece.split_at(end.unwrap_or(piece.len()))
+            }
+        };
         if data.is_empty() {
             return self.pad(padding);
         }
         let crosses = self.data.saturating_add(length(data.len())) > MAX_PAYLOAD_CHARACTERS;
-        if self.padding > 0 || crosses {
+        let settled = self.padding == 0 && !crosses && self.settle_alphabet(data);
+        if !settled || !self.decode(data, out) {
             return Err(self.first_fault(data));
         }
-        self.settle_alphabet(data)?;
         self.data += length(data.len());
-        self.decode(data, out)?;
         self.pad(padding)
     }
 
-    /// Learns which alphabet is used from the characters that only one of them has.
-    fn settle_alphabet(&mut self, data: &[u8]) -> Result<(), PayloadRefusal> {
+    /// Learns which alphabet is used from the characters that only one of them has. Once that is
+    /// known, the decoder finds the characters of the other.
+    fn settle_alphabet(&mut self, data: &[u8]) -> bool {
+        if self.alphabet != Alphabet::Either {
+            return true;
+        }
         let standard = data.contains(&b'+') || data.contains(&b'/');
         let url_safe = data.contains(&b'-') || data.contains(&b'_');
-        let seen = match (standard, url_safe) {
-            (false, false) => return Ok(()),
-            (true, false) => Alphabet::Standard,
-            (false, true) => Alphabet::UrlSafe,
-            (true, true) => return Err(self.first_fault(data)),
-        };
-        if self.alphabet != Alphabet::Either && self.alphabet != seen {
-            return Err(self.first_fault(data));
+        match (standard, url_safe) {
+            (false, false) => {}
+            (true, false) => self.alphabet = Alphabet::Standard,
+            (false, true) => self.alphabet = Alphabet::UrlSafe,
+            (true, true) => return false,
         }
-        self.alphabet = seen;
-        Ok(())
+        true
     }
 
-    fn decode(&mut self, mut data: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+    /// Decodes whole quads and keeps the rest; false where a character does not belong.
+    fn decode(&mut self, mut data: &[u8], out: &mut Vec<u8>) -> bool {
         if !self.carry.is_empty() {
             let (head, rest) = data.split_at(data.len().min(QUAD - self.carry.len()));
             self.carry.extend_from_slice(head);
             data = rest;
             if self.carry.len() < QUAD {
-                return check(&self.carry);
+                return self.belong(head);
             }
             let quad = std::mem::take(&mut self.carry);
-            self.decode_quads(&quad, out)?;
+            if !self.decode_quads(&quad, out) {
+                return false;
+            }
         }
         let (quads, tail) = data.split_at(data.len() / QUAD * QUAD);
-        self.decode_quads(quads, out)?;
         self.carry.extend_from_slice(tail);
-        check(&self.carry)
+        self.decode_quads(quads, out) && self.belong(tail)
     }
 
-    fn decode_quads(&mut self, quads: &[u8], out: &mut Vec<u8>) -> Result<(), PayloadRefusal> {
+    fn decode_quads(&mut self, quads: &[u8], out: &mut Vec<u8>) -> bool {
         let engine = match self.alphabet {
             Alphabet::Either | Alphabet::Standard => &STANDARD,
             Alphabet::UrlSafe => &URL_SAFE,
         };
         let before = out.len();
-        if engine.decode_vec(quads, out).is_err() {
-            check(quads)?;
-            return Err(not_base64("it cannot be decoded"));
-        }
-        self.bytes += length(out.len() - before);
-        Ok(())
+        let is_decoded = engine.decode_vec(quads, out).is_ok();
+        self.bytes += length(out.len().saturating_sub(before));
+        is_decoded
+    }
+
+    /// Whether characters that are not decoded yet are of the alphabet.
+    fn belong(&self, data: &[u8]) -> bool {
+        data.iter().all(|byte| match byte {
+            b'+' | b'/' => self.alphabet != Alphabet::UrlSafe,
+            b'-' | b'_' => self.alphabet != Alphabet::Standard,
+            byte => byte.is_ascii_alphanumeric(),
+        })
     }
 
     fn pad(&mut self, padding: &[u8]) -> Result<(), PayloadRefusal> {
@@ -289,7 +300,9 @@ impl Body {
         let held_bits = tail
             .last()
             .map_or(0, |last| sextet(*last) & trailing_mask(over));
-        self.decode_quads(&tail, out)?;
+        if !self.decode_quads(&tail, out) {
+            return Err(not_base64("it cannot be decoded"));
+        }
         if self.bytes > MAX_PAYLOAD_BYTES {
             return Err(PayloadRefusal::TooLarge {
                 bytes: self.bytes,

@@ -18,6 +18,7 @@ pub mod redact;
 pub mod render;
 mod repeats;
 pub mod sanitise;
+mod scan;
 mod sniff;
 mod source;
 mod structured;

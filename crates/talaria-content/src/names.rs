@@ -75,7 +75,8 @@ fn fallback_extension(media_type: Option<&str>) -> &'static str {
         .unwrap_or("bin")
 }
 
-fn tidy(raw: &str) -> Option<String> {
+/// A name as it is, made safe; `None` where nothing of it is left.
+pub(crate) fn tidy(raw: &str) -> Option<String> {
     let kept: String = raw.chars().filter_map(characters::allowed).collect();
     let mut name = shorten(trim(&kept));
     if is_device(&name) {

@@ -15,6 +15,9 @@ use crate::source::sha256;
 const PREFIX_CHARACTERS: usize = 32;
 /// The bytes those characters stand for.
 const PREFIX_BYTES: usize = PREFIX_CHARACTERS / 4 * 3;
+/// Characters that may be compared for each character of a text. A hostile text could look like the
+/// beginning of a large payload in every line.
+const EFFORT: usize = 8;
 /// How long the media type of a `data:` URL before a repeat may be.
 const MAX_URL_PREFIX: usize = 256;
 
@@ -31,10 +34,13 @@ pub(crate) enum Piece {
     Refused(String),
 }
 
+/// The symbols that a repeat is recognised by.
+type Prefix = [u8; PREFIX_CHARACTERS];
+
 /// The payloads of one result by the beginning of their base64.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats<'a> {
-    by_prefix: HashMap<String, Vec<Known<'a>>>,
+    by_prefix: HashMap<Prefix, Vec<Known<'a>>>,
 }
 
 #[derive(Debug)]
@@ -59,7 +65,8 @@ impl<'a> Repeats<'a> {
                 usize::try_from(staged.bytes).unwrap_or(usize::MAX),
             ),
         };
-        let Some(prefix) = head.get(..PREFIX_BYTES) else {
+        let encoded = STANDARD.encode(head.get(..PREFIX_BYTES).unwrap_or_default());
+        let Ok(prefix) = Prefix::try_from(encoded.as_bytes()) else {
             return;
         };
         let known = Known {
@@ -67,10 +74,7 @@ impl<'a> Repeats<'a> {
             body,
             characters: (length.saturating_mul(4)).div_ceil(3),
         };
-        self.by_prefix
-            .entry(STANDARD.encode(prefix))
-            .or_default()
-            .push(known);
+        self.by_prefix.entry(prefix).or_default().push(known);
     }
 
     /// Cuts a text where it repeats a payload; `None` where it does not.
@@ -79,8 +83,9 @@ impl<'a> Repeats<'a> {
         let mut pieces = Vec::new();
         let mut copied = 0;
         let mut at = 0;
+        let mut effort = text.len().saturating_mul(EFFORT);
         while let Some(start) = next_run(bytes, at) {
-            let Some((file, end)) = self.repeat_at(text, start) else {
+            let Some((file, end)) = self.repeat_at(text, start, &mut effort) else {
                 at = start + 1;
                 // The rest of this run begins no repeat.
                 while bytes.get(at).is_some_and(is_symbol) {
@@ -103,11 +108,12 @@ impl<'a> Repeats<'a> {
     }
 
     /// The file whose payload is encoded from here on, and where the encoding ends.
-    fn repeat_at(&self, text: &str, start: usize) -> Option<(usize, usize)> {
-        let prefix = Symbols::new(text, start).collect_exactly(PREFIX_CHARACTERS)?;
+    fn repeat_at(&self, text: &str, start: usize, effort: &mut usize) -> Option<(usize, usize)> {
+        let prefix = Symbols::new(text, start).prefix()?;
         let candidates = self.by_prefix.get(&prefix)?;
         candidates.iter().find_map(|known| {
             let mut symbols = Symbols::new(text, start);
+            *effort = effort.checked_sub(known.characters.min(text.len()))?;
             let encoded = symbols.collect_exactly(known.characters)?;
             let end = symbols.end()?;
             let (bytes, _) = decode(&encoded).ok()?;
@@ -166,6 +172,14 @@ impl<'a> Symbols<'a> {
         }
     }
 
+    fn prefix(&mut self) -> Option<Prefix> {
+        let mut prefix = [0; PREFIX_CHARACTERS];
+        for symbol in &mut prefix {
+            *symbol = self.next()?;
+        }
+        Some(prefix)
+    }
+
     fn collect_exactly(&mut self, count: usize) -> Option<String> {
         // What is left of the text bounds the count, not the other way round.
         if count > self.bytes.len().saturating_sub(self.at) {
@@ -173,12 +187,12 @@ impl<'a> Symbols<'a> {
         }
         let mut symbols = String::with_capacity(count);
         while symbols.len() < count {
-            symbols.push(self.next()?);
+            symbols.push(char::from(self.next()?));
         }
         Some(symbols)
     }
 
-    fn next(&mut self) -> Option<char> {
+    fn next(&mut self) -> Option<u8> {
         self.skip_breaks();
         if self.peek(0) == Some(b'\\') && self.peek(1) == Some(b'/') {
             self.at += 1;
@@ -186,9 +200,9 @@ impl<'a> Symbols<'a> {
         let byte = self.peek(0).filter(is_symbol)?;
         self.at += 1;
         Some(match byte {
-            b'-' => '+',
-            b'_' => '/',
-            _ => char::from(byte),
+            b'-' => b'+',
+            b'_' => b'/',
+            _ => byte,
         })
     }
 
@@ -293,6 +307,15 @@ mod tests {
         ] {
             assert_eq!(cut(&text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_hostile_text_costs_no_more_than_its_length() {
+        let body = FileBody::Bytes(vec![0; 3_000_000]);
+        let mut repeats = Repeats::default();
+        repeats.learn(0, &body);
+        let text = format!("{}\n", "A".repeat(63)).repeat(64_000);
+        assert!(repeats.cut(&text).is_none_or(|pieces| pieces.len() < 3));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use std::borrow::Cow;
 pub(crate) use fields::{address, field, one_line};
 pub use tags::strip_tags;
 pub(crate) use terminal::strip_terminal;
-pub(crate) use values::{json_line, strip_value};
+pub(crate) use values::json_line;
+pub use values::strip_value;
 
 pub(crate) use line_starts::LineStart;
 

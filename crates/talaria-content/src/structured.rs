@@ -5,7 +5,10 @@ use serde_json::Value;
 /// Whether one of the text blocks is the structured content written as JSON, or whether its
 /// wrapper `{"result": …}` holds exactly the text blocks.
 pub(crate) fn repeats_text(structured: &Value, texts: &[&str]) -> bool {
-    texts.iter().any(|text| is_json_of(text, structured)) || wraps_text(structured, texts)
+    texts
+        .iter()
+        .any(|text| is_json_of(text, structured) || structured.as_str() == Some(*text))
+        || wraps_text(structured, texts)
 }
 
 /// The wrapper that the Python SDK puts around results that are no objects.

@@ -80,7 +80,9 @@ impl Planner {
             self.read_link(index, &object);
             return "resource_link";
         }
-        if kind == "resource" || object.get("resource").is_some_and(|inner| !inner.is_null()) {
+        let has_resource = object.get("resource").is_some_and(|inner| !inner.is_null());
+        // Contents of a resource where blocks belong have no type.
+        if kind == "resource" || has_resource || (kind.is_empty() && object.contains_key("blob")) {
             self.read_resource_block(index, object, at);
             return "resource";
         }

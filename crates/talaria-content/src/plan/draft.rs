@@ -243,15 +243,20 @@ impl Assembly {
 
     /// The texts of each message, for `prompts/get` in format `hermes`.
     fn texts_by_block(&self, count: usize) -> Vec<String> {
-        (0..count)
-            .map(|block| {
-                compose::join(
-                    self.lines
-                        .iter()
-                        .filter(|line| line.is_for_hermes() && line.block == Some(block)),
-                )
-            })
-            .collect()
+        let mut texts: Vec<Option<String>> = vec![None; count];
+        for line in self.lines.iter().filter(|line| line.is_for_hermes()) {
+            let Some(text) = line.block.and_then(|block| texts.get_mut(block)) else {
+                continue;
+            };
+            match text {
+                None => *text = Some(line.text.clone()),
+                Some(text) => {
+                    text.push('\n');
+                    text.push_str(&line.text);
+                }
+            }
+        }
+        texts.into_iter().map(Option::unwrap_or_default).collect()
     }
 
     /// A failed result as one string (specification 1.14).

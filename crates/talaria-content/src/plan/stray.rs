@@ -5,6 +5,7 @@ use talaria_types::NoticeCode;
 use crate::delivery::BlockFate;
 use crate::render::Format;
 use crate::repeats::Piece;
+use crate::sanitise::one_line;
 use crate::source::{Content, Source, of_payload};
 
 use super::FileBody;
@@ -75,7 +76,7 @@ impl Planner {
                 let inside = pointer.strip_prefix(at.as_deref()?)?;
                 (inside.is_empty() || inside.starts_with('/')).then(|| (*root, inside.to_owned()))
             });
-            let piece = self.stray_piece(of_payload(payload), &pointer);
+            let piece = self.stray_piece(of_payload(payload), &one_line(&pointer));
             if let (Some((root, pointer)), Some(piece)) = (place, piece) {
                 self.patches.push(Patch {
                     root,

@@ -7,6 +7,10 @@ use crate::names::is_invisible;
 /// What stands before a line that is not ours, so that people and programs see it.
 const OURS_NOT: &str = "(server text) ";
 
+/// Characters beside the newline that readers cut lines at, and their first byte.
+const SEPARATORS: &[char] = &['\u{2028}', '\u{2029}'];
+const SEPARATOR_LEAD: u8 = 0xe2;
+
 /// Whether a text begins a line or goes on with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineStart {
@@ -53,16 +57,12 @@ struct Line<'a> {
 
 /// Lines as any reader may cut them: at newlines and at the two separators of Unicode.
 fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let has_separators = text.as_bytes().contains(&SEPARATOR_LEAD);
     let mut at = 0;
     text.split('\n').flat_map(move |line| {
-        let start = at;
+        let mut within = at;
         at += line.len() + 1;
-        let mut within = start;
-        let separators = if line.is_ascii() {
-            &[][..]
-        } else {
-            &['\u{2028}', '\u{2029}']
-        };
+        let separators = if has_separators { SEPARATORS } else { &[] };
         line.split(separators).map(move |words| {
             let at = within;
             within += words.len() + '\u{2028}'.len_utf8();
@@ -77,6 +77,10 @@ struct Forgery {
 }
 
 fn forgery(line: &str) -> Option<Forgery> {
+    let first = line.bytes().next()?;
+    if first.is_ascii_alphanumeric() && !first.eq_ignore_ascii_case(&b'm') {
+        return None;
+    }
     let word = line.trim_start_matches(|character: char| {
         character.is_whitespace() || is_invisible(character) || "`\"'*_>".contains(character)
     });

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use crate::scan;
+
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{07}';
 
 /// Removes escape sequences of every kind and control characters other than newline and tab.
 /// Carriage returns, form feeds and their like become newlines, so that words stay apart.
 pub(crate) fn strip_terminal(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(may_be_control) || !text.chars().any(is_unwanted) {
+    if !scan::any(text.as_bytes(), may_be_control) || !text.chars().any(is_unwanted) {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());

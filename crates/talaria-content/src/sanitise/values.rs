@@ -8,7 +8,7 @@ use super::{strip_tags, strip_terminal};
 
 /// Removes TAG characters from every string and every key. A key that then equals another gets
 /// a mark, so that neither value is lost.
-pub(crate) fn strip_value(value: &mut Value) {
+pub fn strip_value(value: &mut Value) {
     map_strings(value, &|text| strip_tags(text));
 }
 

@@ -17,7 +17,7 @@ use super::resource::how_to_read;
 pub(super) fn is_link(kind: &str, object: &Object) -> bool {
     let has_address = fields::words(object, &["uri"]).is_some();
     let has_resource = object.get("resource").is_some_and(|inner| !inner.is_null());
-    kind == "resource_link"
+    (kind == "resource_link" && (has_address || !has_resource))
         || (has_address && !has_resource && !object.contains_key("blob") && kind != "text")
 }
 

@@ -111,16 +111,16 @@ impl MediaKind {
 }
 
 /// Bytes of no known picture. A declared type whose pictures are all recognised is refuted by
-/// that; any other is believed.
+/// that; any other that our table has is believed.
 fn unknown_picture(head: &[u8], declared: Option<&str>) -> Verdict {
     let believed = declared.filter(|declared| {
         declared.starts_with("image/") && !media_types::is_recognised_picture(declared)
     });
-    if let Some(declared) = believed {
+    if let Some((declared, extension)) = believed.zip(believed.and_then(extension_of)) {
         return Verdict {
             kind: ArtifactKind::Image,
             media_type: media_types::usual(declared).to_owned(),
-            extension: extension_of(declared).unwrap_or("png").to_owned(),
+            extension: extension.to_owned(),
             style: FileStyle::Media("image block"),
         };
     }

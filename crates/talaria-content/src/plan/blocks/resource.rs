@@ -6,7 +6,7 @@ use talaria_types::{NoticeCode, PayloadRefusal};
 use crate::delivery::{ArtifactKind, BlockFate};
 use crate::fields::{self, Object, Text};
 use crate::media_types;
-use crate::names::{hinted_name, safe_name, split, with_extension};
+use crate::names::{hinted_name, safe_name, split, tidy, with_extension};
 use crate::plan::lines::{Audience, File, FileShape, FileStyle, PartContent, TextView};
 use crate::plan::planner::{Planner, Refusal};
 use crate::plan::{FileRequest, ReaderTool, ResultKind};
@@ -186,7 +186,7 @@ impl Planner {
         let declared = declared(object).or_else(|| content.url_type.clone());
         let hint = uri
             .and_then(hinted_name)
-            .or_else(|| fields::words(object, &["name", "title"]).and_then(hinted_name));
+            .or_else(|| fields::words(object, &["name", "title"]).and_then(tidy));
         let judged = judge(content.head(), declared.as_deref(), hint.as_deref());
         let name = match hint {
             Some(hint) if judged.is_proven => with_extension(&hint, &judged.media_type),
