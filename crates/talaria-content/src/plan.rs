@@ -2,6 +2,7 @@
 
 mod blocks;
 mod draft;
+mod kinds;
 mod lines;
 mod listing;
 mod planner;

@@ -30,34 +30,28 @@ impl Planner {
     /// Reads one block; exactly one record is made of it.
     pub(super) fn read_block(&mut self, index: usize, block: Located) {
         let Located { value, at } = block;
-        let kind = match value {
+        match value {
             Value::Object(object) => self.read_object(index, object, &at),
             Value::String(text) => {
                 self.note_bare_value(index);
-                self.read_text(index, text, "text");
-                "text"
+                self.read_text(index, text);
             }
-            Value::Null => {
-                self.refuse(Refusal {
-                    index,
-                    kind: "unknown",
-                    code: NoticeCode::MalformedBlock,
-                    message: "MCP content dropped: the block is null".to_owned(),
-                    is_usable: false,
-                    audience: Audience::Everybody,
-                });
-                "unknown"
-            }
+            Value::Null => self.refuse(Refusal {
+                index,
+                code: NoticeCode::MalformedBlock,
+                message: "MCP content dropped: the block is null".to_owned(),
+                is_usable: false,
+                audience: Audience::Everybody,
+            }),
             Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
                 self.note_bare_value(index);
-                self.read_text(index, json_line(&value), "unknown");
-                "unknown"
+                self.read_text(index, json_line(&value));
             }
-        };
-        self.collect_block_strays(index, &at, kind);
+        }
+        self.collect_block_strays(index, &at);
     }
 
-    fn read_object(&mut self, index: usize, mut object: Object, at: &str) -> &'static str {
+    fn read_object(&mut self, index: usize, mut object: Object, at: &str) {
         let kind = fields::string(&object, &["type"])
             .unwrap_or_default()
             .to_owned();
@@ -65,40 +59,31 @@ impl Planner {
         let text = self.text_of(index, &mut object, media);
         let has_text = text.is_some();
         if let Some(text) = text {
-            self.read_text(index, text, media.map_or("text", MediaKind::record));
+            self.read_text(index, text);
         }
         if let Some(media) = media
             && let Some(source) = self.media_source(&mut object, at)
         {
             self.read_media(index, media, &object, source);
-            return media.record();
+            return;
         }
         if has_text {
-            return media.map_or("text", MediaKind::record);
+            return;
         }
         if link::is_link(&kind, &object) {
             self.read_link(index, &object);
-            return "resource_link";
+            return;
         }
         let has_resource = object.get("resource").is_some_and(|inner| !inner.is_null());
         // Contents of a resource where blocks belong have no type.
         if kind == "resource" || has_resource || (kind.is_empty() && object.contains_key("blob")) {
             self.read_resource_block(index, object, at);
-            return "resource";
+            return;
         }
         match media {
-            Some(media) => {
-                self.refuse_media_without_data(index, media, &object);
-                media.record()
-            }
-            None if kind == "text" => {
-                self.refuse_empty_text(index, "text");
-                "text"
-            }
-            None => {
-                self.read_unknown(index, &kind, &mut object, at);
-                "unknown"
-            }
+            Some(media) => self.refuse_media_without_data(index, media, &object),
+            None if kind == "text" => self.refuse_empty_text(index),
+            None => self.read_unknown(index, &kind, &mut object, at),
         }
     }
 
@@ -137,19 +122,19 @@ impl Planner {
     }
 
     /// A text of the server as a block of its own.
-    pub(super) fn read_text(&mut self, index: usize, text: String, kind: &'static str) {
+    pub(super) fn read_text(&mut self, index: usize, text: String) {
         if text.trim().is_empty() {
             self.push_words(index, text, true);
-            self.refuse_empty_text(index, kind);
+            self.refuse_empty_text(index);
         } else {
-            self.record(index, kind, BlockFate::Delivered);
+            self.record(index, BlockFate::Delivered);
             self.push_words(index, text, true);
         }
     }
 
     /// A blank text leaves a notice, but no line: there is nothing to read about.
-    fn refuse_empty_text(&mut self, index: usize, kind: &'static str) {
-        self.record(index, kind, BlockFate::Refused(NoticeCode::EmptyBlock));
+    fn refuse_empty_text(&mut self, index: usize) {
+        self.record(index, BlockFate::Refused(NoticeCode::EmptyBlock));
         self.notices.add(
             NoticeCode::EmptyBlock,
             Some(index),

@@ -11,6 +11,7 @@ use crate::render::Format;
 use crate::repeats::{Piece, Repeats};
 use crate::structured::repeats_text;
 
+use super::kinds;
 use super::lines::{Audience, File, Part, PartContent};
 use super::prompt::Frame;
 use super::reference::{Patch, Root, cut_value};
@@ -25,6 +26,8 @@ pub(super) struct Planner {
     pub(super) parts: Vec<Part>,
     pub(super) files: Vec<File>,
     pub(super) blocks: Vec<BlockRecord>,
+    /// The kind of the block that is being read.
+    pub(super) kind: &'static str,
     pub(super) notices: Notices,
     pub(super) links: Vec<Link>,
     pub(super) structured: Option<Located>,
@@ -45,6 +48,7 @@ impl Planner {
             parts: Vec::new(),
             files: Vec::new(),
             blocks: Vec::new(),
+            kind: kinds::UNKNOWN,
             notices: Notices::default(),
             links: Vec::new(),
             structured: None,
@@ -97,6 +101,7 @@ impl Planner {
             return;
         }
         for (index, block) in shape.blocks.into_iter().enumerate() {
+            self.kind = kinds::of_block(&block.value);
             self.read_block(index, block);
         }
         self.drop_repeated_structure();
@@ -159,9 +164,12 @@ impl Planner {
     }
 
     /// Notes what became of a block; of several things the best one counts.
-    pub(super) fn record(&mut self, index: usize, kind: &'static str, fate: BlockFate) {
+    pub(super) fn record(&mut self, index: usize, fate: BlockFate) {
         match self.blocks.get_mut(index) {
-            None => self.blocks.push(BlockRecord { kind, fate }),
+            None => self.blocks.push(BlockRecord {
+                kind: self.kind,
+                fate,
+            }),
             Some(record) => {
                 if rank(fate) > rank(record.fate) {
                     record.fate = fate;
@@ -174,13 +182,12 @@ impl Planner {
     pub(super) fn refuse(&mut self, refused: Refusal) {
         let Refusal {
             index,
-            kind,
             code,
             message,
             is_usable,
             audience,
         } = refused;
-        self.record(index, kind, BlockFate::Refused(code));
+        self.record(index, BlockFate::Refused(code));
         self.has_usable_text |= is_usable;
         self.notices.add(code, Some(index), message.as_str());
         let line = format!("[{message} ({})]", code.as_str());
@@ -236,7 +243,6 @@ impl Planner {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) index: usize,
-    pub(super) kind: &'static str,
     pub(super) code: NoticeCode,
     /// Without brackets and code.
     pub(super) message: String,

@@ -8,6 +8,7 @@ use crate::fields;
 use crate::repeats::Piece;
 use crate::sanitise::one_line;
 
+use super::kinds;
 use super::lines::{Audience, PartContent};
 use super::planner::{Planner, Refusal};
 use super::shapes::{Located, located_items, take, tool_result};
@@ -54,6 +55,7 @@ impl Planner {
             None => Vec::new(),
         };
         for (index, message) in messages.into_iter().enumerate() {
+            self.kind = kinds::of_message(&message.value);
             frame.roles.push(self.read_message(index, message));
         }
         self.prompt = Some(frame);
@@ -78,7 +80,7 @@ impl Planner {
             Some(Located {
                 value: Value::String(text),
                 ..
-            }) => self.read_text(index, text, "text"),
+            }) => self.read_text(index, text),
             Some(Located {
                 value: Value::Array(items),
                 at,
@@ -97,7 +99,6 @@ impl Planner {
             }
             Some(_) | None => self.refuse(Refusal {
                 index,
-                kind: "unknown",
                 code: NoticeCode::MalformedBlock,
                 message: "MCP prompt message holds no content".to_owned(),
                 is_usable: false,
@@ -105,7 +106,7 @@ impl Planner {
             }),
         }
         if self.blocks.len() <= index {
-            self.record(index, "unknown", BlockFate::Refused(NoticeCode::EmptyBlock));
+            self.record(index, BlockFate::Refused(NoticeCode::EmptyBlock));
         }
         role
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::fields::Object;
 
+use super::kinds;
 use super::planner::Planner;
 use super::shapes::{Located, Shape, located_items, take, tool_result};
 
@@ -19,13 +20,14 @@ impl Planner {
         let shape = contents(object);
         self.meta = shape.meta;
         for (index, content) in shape.blocks.into_iter().enumerate() {
+            self.kind = kinds::of_content(&content.value);
             match content {
                 Located {
                     value: Value::Object(object),
                     at,
                 } if !is_block(&object) => {
                     self.read_resource(index, object, &at);
-                    self.collect_block_strays(index, &at, "resource");
+                    self.collect_block_strays(index, &at);
                 }
                 block @ Located { .. } => self.read_block(index, block),
             }

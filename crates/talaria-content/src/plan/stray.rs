@@ -21,7 +21,7 @@ const STRAY: FileStyle = FileStyle::Marker {
 
 impl Planner {
     /// Deals with payloads inside one block that the block itself did not use.
-    pub(super) fn collect_block_strays(&mut self, index: usize, at: &str, kind: &'static str) {
+    pub(super) fn collect_block_strays(&mut self, index: usize, at: &str) {
         let pointers = self.pointers_under(at);
         if self.request.format == Format::Hermes {
             for pointer in pointers {
@@ -47,7 +47,7 @@ impl Planner {
                     if self.file_with(&content).is_none() {
                         let file = self.want_stray(content, Some(index));
                         self.push(Some(index), Audience::NotHermes, PartContent::File(file));
-                        self.record(index, kind, BlockFate::Saved);
+                        self.record(index, BlockFate::Saved);
                         self.notices.add(
                             NoticeCode::MalformedBlock,
                             Some(index),

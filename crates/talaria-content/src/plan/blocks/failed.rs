@@ -5,6 +5,7 @@ use talaria_types::NoticeCode;
 
 use crate::delivery::BlockFate;
 use crate::fields::{self, Object, Text};
+use crate::plan::kinds;
 use crate::plan::planner::Planner;
 use crate::plan::shapes::Located;
 
@@ -12,23 +13,21 @@ impl Planner {
     /// Keeps the texts of a failed result and leaves everything else out.
     pub(in crate::plan) fn read_error_texts(&mut self, blocks: Vec<Located>) {
         for (index, block) in blocks.into_iter().enumerate() {
-            let (kind, text) = match block.value {
-                Value::Object(object) => (kind_of(&object), error_text(object)),
-                Value::String(text) => ("text", Some(text)),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                    ("unknown", None)
-                }
+            self.kind = kinds::of_block(&block.value);
+            let text = match block.value {
+                Value::Object(object) => error_text(object),
+                Value::String(text) => Some(text),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
             };
             match text.filter(|text| !text.trim().is_empty()) {
                 Some(text) => {
-                    self.record(index, kind, BlockFate::Delivered);
+                    self.record(index, BlockFate::Delivered);
                     self.push_words(index, text, true);
                 }
                 None => {
                     let code = NoticeCode::LeftOutOfError;
-                    self.record(index, kind, BlockFate::Refused(code));
-                    let message =
-                        format!("a block of kind {kind} is left out of the failed result");
+                    self.record(index, BlockFate::Refused(code));
+                    let message = format!("a {} block is left out of the failed result", self.kind);
                     self.notices.add(code, Some(index), message);
                 }
             }
@@ -45,16 +44,5 @@ fn text(object: &mut Object) -> Option<String> {
     match fields::take_text(object, "text") {
         Text::Absent => None,
         Text::String(text) | Text::Other(text) => Some(text),
-    }
-}
-
-fn kind_of(object: &Object) -> &'static str {
-    match fields::string(object, &["type"]) {
-        Some("text") => "text",
-        Some("image") => "image",
-        Some("audio") => "audio",
-        Some("resource") => "resource",
-        Some("resource_link") => "resource_link",
-        Some(_) | None => "unknown",
     }
 }

@@ -30,7 +30,7 @@ impl Planner {
         let reader = self.request.reader.clone();
         let link = read(uri, object, &reader);
         let line = line(&link, &reader);
-        self.record(index, "resource_link", BlockFate::Delivered);
+        self.record(index, BlockFate::Delivered);
         self.has_usable_text = true;
         self.links.push(link);
         self.push(Some(index), Audience::Everybody, PartContent::Own(line));
@@ -43,7 +43,6 @@ impl Planner {
             .unwrap_or_default();
         self.refuse(Refusal {
             index,
-            kind: "resource_link",
             code: NoticeCode::EmptyLink,
             message: format!("MCP resource link dropped, it has no address{name}"),
             is_usable: false,

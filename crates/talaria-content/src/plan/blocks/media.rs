@@ -50,13 +50,6 @@ impl MediaKind {
         base.starts_with("audio/").then_some(Self::Audio)
     }
 
-    pub(super) const fn record(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Audio => "audio",
-        }
-    }
-
     const fn what(self) -> &'static str {
         match self {
             Self::Image => "image block",
@@ -231,7 +224,7 @@ impl Planner {
             source_uri: None,
             body: content.body,
         };
-        self.record(index, media.record(), BlockFate::Saved);
+        self.record(index, BlockFate::Saved);
         self.has_usable_text = true;
         self.files.push(File {
             request: Some(request),
@@ -293,7 +286,6 @@ impl Planner {
         }
         self.refuse(Refusal {
             index,
-            kind: media.record(),
             code: refusal_code(&refused.refusal),
             message,
             is_usable: false,
@@ -310,7 +302,6 @@ impl Planner {
         let label = label(declared(object).as_deref());
         self.refuse(Refusal {
             index,
-            kind: media.record(),
             code: NoticeCode::MalformedBlock,
             message: format!("MCP {} is unusable, it has no data: {label}", media.what()),
             is_usable: false,

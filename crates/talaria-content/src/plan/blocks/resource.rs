@@ -102,7 +102,6 @@ impl Planner {
             None | Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
                 self.refuse(Refusal {
                     index,
-                    kind: "resource",
                     code: NoticeCode::MalformedBlock,
                     message: "MCP embedded resource is unusable, the block holds no resource"
                         .to_owned(),
@@ -124,7 +123,7 @@ impl Planner {
         };
         if let Some(text) = text {
             if has_words {
-                self.record(index, "resource", BlockFate::Delivered);
+                self.record(index, BlockFate::Delivered);
             }
             self.push_words(index, text, false);
         }
@@ -146,7 +145,6 @@ impl Planner {
                 }
                 self.refuse(Refusal {
                     index,
-                    kind: "resource",
                     code: refusal_code(&refused.refusal),
                     message,
                     is_usable: true,
@@ -200,7 +198,7 @@ impl Planner {
             self.push(Some(index), Audience::Everybody, PartContent::TextOf(file));
         }
         self.push(Some(index), Audience::Everybody, PartContent::File(file));
-        self.record(index, "resource", BlockFate::Saved);
+        self.record(index, BlockFate::Saved);
         self.has_usable_text = true;
         self.files.push(File {
             label: label(object),
@@ -270,7 +268,6 @@ impl Planner {
         }
         self.refuse(Refusal {
             index,
-            kind: "resource",
             code: NoticeCode::EmptyBlock,
             message,
             is_usable: false,

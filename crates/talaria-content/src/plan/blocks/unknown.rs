@@ -32,7 +32,6 @@ impl Planner {
         match rescued {
             None => self.refuse(Refusal {
                 index,
-                kind: "unknown",
                 code: NoticeCode::UnsupportedBlock,
                 message,
                 is_usable: false,
@@ -46,7 +45,7 @@ impl Planner {
                 self.push(Some(index), Audience::Everybody, PartContent::Own(line));
                 let file = self.want_plain_file(content, declared(object), Some(index), SAVED);
                 self.push(Some(index), Audience::Everybody, PartContent::File(file));
-                self.record(index, "unknown", BlockFate::Saved);
+                self.record(index, BlockFate::Saved);
             }
         }
     }
