@@ -55,6 +55,12 @@ pub(crate) fn with_extension(name: &str, media_type: &str) -> String {
         Some(current) if media_types::type_of(current).is_some() => stem,
         Some(_) | None => name,
     };
+    if split(stem)
+        .1
+        .is_some_and(|inner| media_types::extension_fits(inner, media_type))
+    {
+        return tidy(stem).unwrap_or_else(|| format!("resource.{wanted}"));
+    }
     let named = format!("{stem}.{wanted}");
     tidy(&named).unwrap_or_else(|| format!("resource.{wanted}"))
 }

@@ -156,18 +156,21 @@ const fn refused(refusal: PayloadRefusal) -> Source {
     })
 }
 
-/// Some servers put a sentence where data belongs; it says what happened, unlike broken data.
+/// Some servers put a sentence or a path where data belongs; it says what happened, unlike broken
+/// data.
 fn sentence(text: &str) -> Option<String> {
     const MAX_CHARACTERS: usize = 200;
     const MAX_WORD_CHARACTERS: usize = 40;
+    let text = text.trim();
+    let is_broken = text.contains(|character: char| {
+        character == char::REPLACEMENT_CHARACTER || character.is_control()
+    });
+    let is_place = text.len() <= MAX_CHARACTERS && text.contains('/') && text.contains(['.', ':']);
     let is_prose = text.contains(char::is_whitespace)
-        && !text.contains(|character: char| {
-            character == char::REPLACEMENT_CHARACTER || character.is_control()
-        })
         && text
             .split_whitespace()
             .all(|word| word.chars().count() <= MAX_WORD_CHARACTERS);
-    is_prose.then(|| text.chars().take(MAX_CHARACTERS).collect())
+    (!is_broken && (is_place || is_prose)).then(|| text.chars().take(MAX_CHARACTERS).collect())
 }
 
 /// JavaScript servers that forget to encode send the bytes as numbers.

@@ -16,6 +16,8 @@ pub(crate) fn last_segment(uri: &str) -> Option<String> {
 /// The path without scheme, authority, query and fragment.
 fn path(uri: &str) -> Option<&str> {
     let rest = match uri.split_once(':') {
+        // What such an address holds is no path.
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("data") => return None,
         Some((scheme, rest)) if is_scheme(scheme) => rest,
         Some(_) | None => uri,
     };

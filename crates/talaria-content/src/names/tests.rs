@@ -31,6 +31,7 @@ fn takes_the_last_segment_of_the_path() {
         ("x://h/\u{202e}fdp.exe", "fdp.exe"),
         ("x://h/a%252Fb.pdf", "a%2Fb.pdf"),
         ("x://h/%ff.pdf", "_.pdf"),
+        ("data:image/png;base64,iVBO/Rw0K", "resource.pdf"),
     ] {
         assert_eq!(pdf(uri), name, "{uri}");
     }
@@ -113,6 +114,8 @@ fn takes_the_extension_of_the_type_the_bytes_prove() {
         ("photo.JPEG", "image/jpeg", "photo.JPEG"),
         ("report", "application/pdf", "report.pdf"),
         ("report.v2", "application/pdf", "report.v2.pdf"),
+        ("report.pdf.exe", "application/pdf", "report.pdf"),
+        ("report.pdf.v2", "application/pdf", "report.pdf.v2.pdf"),
         ("map.kmz", "application/zip", "map.kmz"),
         ("a.docx", "application/zip", "a.docx"),
         ("a.xyz", "application/x-thing", "a.xyz"),

@@ -197,3 +197,39 @@ fn notices_are_bounded() {
         )
     );
 }
+
+#[test]
+fn a_block_nobody_knows_still_shows_what_it_holds() {
+    let value = json!({"content": [
+        {"type": "table", "rows": [[1, 2]], "name": "t"},
+        {"type": "raw", "bytes": "QUJD".repeat(100)},
+    ]});
+    let delivery = Bench::new().deliver(value.clone());
+    let lines: Vec<&str> = delivery.text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "[MCP content dropped: unsupported block (type=table, name=t) (unsupported_block)]",
+            "It holds: {\"rows\":[[1,2]]}",
+            "[MCP content dropped: unsupported block (type=raw) (unsupported_block)]",
+        ]
+    );
+    let answer = Bench::hermes_answer(value);
+    assert_eq!(answer["result"].as_str().unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_link_that_holds_its_content_is_saved() {
+    let uri = format!(
+        "data:application/pdf;base64,{}",
+        crate::bench::encode(crate::bench::PDF)
+    );
+    let value = json!({"content": [{"type": "resource_link", "uri": uri, "name": "a.pdf"}]});
+    let delivery = Bench::new().deliver(value);
+    assert_eq!(
+        (delivery.artifacts[0].name.as_str(), delivery.links.len()),
+        ("a.pdf", 0)
+    );
+    assert_eq!(fates(&delivery), [BlockFate::Saved]);
+    assert!(!delivery.text.contains("base64,"));
+}

@@ -323,6 +323,13 @@ fn payloads_in_the_wrong_field_of_a_block_are_found() {
 
 #[test]
 fn a_sentence_in_the_place_of_data_is_shown() {
+    let value = json!({"content": [{"type": "image", "data": "/tmp/shots/a.png"}]});
+    let delivery = deliver(false, value);
+    assert!(
+        delivery.text.contains("it reads: /tmp/shots/a.png"),
+        "{}",
+        delivery.text
+    );
     let value = json!({"content": [{"type": "image", "mimeType": "image/png",
         "data": "Screenshot saved. Share it with /send shot.png"}]});
     let delivery = deliver(false, value);

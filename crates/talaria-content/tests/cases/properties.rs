@@ -213,7 +213,7 @@ fn assert_files_are_sound(delivery: &Delivery) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn every_result_is_delivered_soundly(bench in bench(), result in result()) {

@@ -2,6 +2,7 @@
 
 use talaria_types::NoticeCode;
 
+use crate::base64_guard::decode;
 use crate::delivery::{BlockFate, Link};
 use crate::fields::{self, Object};
 use crate::names::hinted_name;
@@ -27,6 +28,12 @@ impl Planner {
             self.refuse_link(index, object);
             return;
         };
+        if !self.is_hermes()
+            && let Some(resource) = inline_resource(uri, object)
+        {
+            self.read_resource(index, resource, "/link");
+            return;
+        }
         let reader = self.request.reader.clone();
         let link = read(uri, object, &reader);
         let line = line(&link, &reader);
@@ -49,6 +56,24 @@ impl Planner {
             audience: Audience::NotHermes,
         });
     }
+}
+
+/// A link that holds what it points to: a resource under another name.
+fn inline_resource(uri: &str, object: &Object) -> Option<Object> {
+    let is_data = uri
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+    if !is_data || decode(uri).is_err() {
+        return None;
+    }
+    let mut resource = Object::new();
+    resource.insert("blob".to_owned(), uri.into());
+    for name in ["name", "title", "mimeType"] {
+        if let Some(value) = object.get(name) {
+            resource.insert(name.to_owned(), value.clone());
+        }
+    }
+    Some(resource)
 }
 
 /// The link as data: clean values, a name in any case.

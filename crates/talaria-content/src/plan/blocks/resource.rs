@@ -214,7 +214,7 @@ impl Planner {
                 named: true,
                 media_type: judged.media_type,
                 declared_type: declared,
-                source_uri: uri.map(one_line),
+                source_uri: uri.map(source_uri),
                 body: content.body,
             }),
             block: Some(index),
@@ -230,7 +230,8 @@ impl Planner {
         let Some(declared) = declared.filter(|declared| !media_types::is_generic(declared)) else {
             return;
         };
-        if judged.is_proven && media_types::usual(declared) != judged.media_type {
+        let is_finer = media_types::refines(&judged.media_type, declared);
+        if judged.is_proven && !is_finer && media_types::usual(declared) != judged.media_type {
             let is = &judged.media_type;
             self.notices.add(
                 NoticeCode::TypeMismatch,
@@ -274,6 +275,12 @@ impl Planner {
             audience: Audience::Everybody,
         });
     }
+}
+
+/// Where a file comes from, of a length that an address has.
+fn source_uri(uri: &str) -> String {
+    const MAX_CHARACTERS: usize = 4_096;
+    one_line(uri).chars().take(MAX_CHARACTERS).collect()
 }
 
 /// The tool that reads a resource, or that there is none.
