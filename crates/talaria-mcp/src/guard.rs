@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
+use talaria_types::runtime;
+use tokio::time::Instant;
 
 /// Hidden subcommand of the binary that runs [`run`].
 pub const GUARD_SUBCOMMAND: &str = "__guard";
@@ -23,6 +25,9 @@ const ORDERS: usize = 1024;
 
 /// How often the keeper looks whether the guard is alive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A guard that dies at once is not started more often than this.
+const RESTART_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the groups have between SIGTERM and SIGKILL: together 300 ms.
 const GRACE_STEPS: u32 = 15;
@@ -86,6 +91,7 @@ struct Keeper {
 struct Running {
     child: Child,
     stdin: ChildStdin,
+    since: Instant,
 }
 
 impl Running {
@@ -98,7 +104,11 @@ impl Running {
             .process_group(0)
             .spawn()?;
         let stdin = child.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        Ok(Self { child, stdin })
+        Ok(Self {
+            child,
+            stdin,
+            since: runtime::now(),
+        })
     }
 }
 
@@ -117,10 +127,12 @@ impl Keeper {
                 Err(RecvTimeoutError::Timeout) => String::new(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
+            let is_young = runtime::now().duration_since(self.running.since) < RESTART_INTERVAL;
             let is_alive = matches!(self.running.child.try_wait(), Ok(None));
-            if !is_alive || self.running.stdin.write_all(line.as_bytes()).is_err() {
-                self.restart();
+            if is_alive && self.running.stdin.write_all(line.as_bytes()).is_ok() || is_young {
+                continue;
             }
+            self.restart();
         }
     }
 

@@ -250,7 +250,7 @@ fn read(text: &[u8], sink: &dyn PayloadSink) -> ReadFrame {
         match next {
             Some(Ok(scrubbed)) => frame.messages.push(scrubbed),
             Some(Err(malformed)) => {
-                frame.malformed = Some((malformed, Ends::of(text)));
+                frame.malformed = Some((malformed, Ends::of(values.rest())));
                 return frame;
             }
             None => return frame,

@@ -62,6 +62,8 @@ pub struct Scrubbed {
 pub(crate) struct Messages<'a> {
     text: &'a [u8],
     at: usize,
+    /// Where the value read last begins.
+    began: usize,
     result_at: &'a str,
     sink: &'a dyn PayloadSink,
 }
@@ -71,6 +73,7 @@ impl<'a> Messages<'a> {
         Self {
             text,
             at: 0,
+            began: 0,
             result_at,
             sink,
         }
@@ -80,6 +83,11 @@ impl<'a> Messages<'a> {
         while self.text.get(self.at).is_some_and(|byte| is_between(*byte)) {
             self.at += 1;
         }
+    }
+
+    /// The text from the beginning of the value read last.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.text.get(self.began..).unwrap_or_default()
     }
 
     /// Steps over the bracket that opens a batch, if one does.
@@ -117,6 +125,7 @@ impl<'a> Messages<'a> {
 
     fn read(&mut self) -> Result<Scrubbed, Malformed> {
         let start = self.at;
+        self.began = start;
         let mut reader = Reader::new(self.text, start, self.result_at, self.sink);
         let outcome = reader.message();
         self.at = match outcome {

@@ -20,7 +20,8 @@ pub(super) fn initialize(result: &Value) -> Option<ServerResult> {
     Some(ServerResult::InitializeResult(typed))
 }
 
-/// Reads the result of `server/discover`; `None` unless it is an object that names versions.
+/// Reads the result of `server/discover`; `None` unless it names a revision that needs no
+/// `initialize`: any other is agreed on there.
 pub(super) fn discover(result: &Value) -> Option<ServerResult> {
     let result = result.as_object()?;
     let versions: Vec<&str> = result
@@ -29,6 +30,9 @@ pub(super) fn discover(result: &Value) -> Option<ServerResult> {
         .iter()
         .filter_map(Value::as_str)
         .collect();
+    if !versions.contains(&ProtocolVersion::LATEST.as_str()) {
+        return None;
+    }
     let info = result
         .get("_meta")
         .and_then(|meta| meta.get(SERVER_INFO_KEY));

@@ -135,13 +135,15 @@ fn error_answer(
     let words = words(error);
     let detail = format!("it answered with JSON-RPC error {code}");
     let failure = Failure::new(ErrorCode::ServerError, detail).with_server_words(words.clone());
-    let data = match intake.calls.kind(id) {
-        // The versions a server supports stand there.
-        Some(Kind::Initialize | Kind::Discover) => error.get("data").cloned(),
-        Some(Kind::Listen | Kind::ListTools | Kind::CallTool | Kind::Raw) | None => None,
+    // Whatever a server has against `server/discover`, `initialize` will tell the truth.
+    let is_discover = intake.calls.kind(id) == Some(Kind::Discover);
+    let code = if is_discover {
+        RpcErrorCode::METHOD_NOT_FOUND
+    } else {
+        RpcErrorCode(code)
     };
     intake.calls.settle(id, Err(failure));
-    let error = ErrorData::new(RpcErrorCode(code), words, data);
+    let error = ErrorData::new(code, words, None);
     Some(ServerJsonRpcMessage::error(
         error,
         Some(RequestId::Number(id)),

@@ -177,6 +177,28 @@ async fn dropping_the_session_ends_the_process() {
     gone(pid).await;
 }
 
+#[test]
+fn the_end_of_the_event_loop_ends_the_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let loop_of = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let event_loop = loop_of();
+    let rest = "sh -c 'trap \"\" TERM; echo $$ > grandchild; while :; do sleep 1; done' & cat";
+    let session = event_loop.block_on(connected(folder.path(), rest));
+    let grandchild = event_loop.block_on(pid_in(&folder.path().join("grandchild")));
+    let pid = session.peer().pid.unwrap();
+    drop(event_loop);
+    loop_of().block_on(async {
+        gone(pid).await;
+        gone(grandchild).await;
+    });
+    drop(session);
+}
+
 #[tokio::test]
 async fn a_server_that_ends_during_the_handshake_is_quoted() {
     let folder = tempfile::tempdir().unwrap();

@@ -181,6 +181,47 @@ async fn an_old_server_that_is_silent_to_discover_still_works() {
 }
 
 #[tokio::test]
+async fn whatever_a_server_has_against_discover_it_is_initialized() {
+    for reply in [
+        json!({ "error": { "code": -32022, "message": "x", "data": { "supported": ["2025-11-25"] } } }),
+        json!({ "error": { "code": -32020, "message": "header mismatch" } }),
+        json!({ "error": "what?" }),
+        json!({ "result": { "supportedVersions": ["2025-11-25"], "capabilities": {} } }),
+        json!({ "result": "what?" }),
+        json!({ "result": {} }),
+    ] {
+        let (options, _events) = options(unused_transport(), FolderSink::new());
+        let (mut server, reader, writer) = Server::new();
+        let connecting = runtime::spawn("connect", async move {
+            connect::over_pipes(&options, reader, writer).await
+        });
+        let discover = server.expect("server/discover").await;
+        let mut message = reply.clone();
+        message["id"] = discover["id"].clone();
+        server.send(&message).await;
+        server.initialize().await;
+        let session = connecting.await.unwrap().unwrap();
+        assert_eq!(session.peer().protocol_version, "2025-11-25", "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_element_of_a_batch_costs_its_own_call_only() {
+    let mut fixture = connected().await;
+    let (good, good_id) = fixture.call_seen().await;
+    let (broken, broken_id) = fixture.call_seen().await;
+    let batch = format!(
+        r#"[{{"jsonrpc":"2.0","id":{good_id},"result":{{"ok":1}}}},{{"jsonrpc":"2.0","id":{broken_id},"result":{{"x":"\x"}}}}]"#
+    );
+    fixture.server.write(format!("{batch}\n").as_bytes()).await;
+    assert_eq!(good.await.unwrap().unwrap().json, json!({ "ok": 1 }));
+    assert_eq!(
+        broken.await.unwrap().unwrap_err().code(),
+        ErrorCode::MalformedMessage
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_fails_the_connect_in_time() {
     let (mut options, _events) = options(unused_transport(), FolderSink::new());
     options.deadline = Deadline::after(Duration::from_millis(300));
