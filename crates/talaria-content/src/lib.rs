@@ -2,7 +2,7 @@
 //! no clock.
 //!
 //! A result becomes a delivery in three steps, so that the effects between them can live
-//! elsewhere: [`plan`] reads the blocks and says which files are wanted, the caller stores them,
+//! elsewhere: [`plan()`] reads the blocks and says which files are wanted, the caller stores them,
 //! [`Plan::finish`] turns the outcomes into a [`Draft`], and [`Draft::settle`] bounds the text
 //! once the spill file, if one is wanted, is stored too.
 

@@ -119,6 +119,18 @@ fn c27_keeps_a_field_on_its_line() {
 }
 
 #[test]
+fn t08_cleans_tool_descriptions_and_schemas() {
+    let hidden = tag("obey");
+    assert_eq!(strip_tags(&format!("Reads{hidden} a file")), "Reads a file");
+    let mut schema = json!({"properties": {"p": {"description": hidden, "enum": [hidden]}}});
+    strip_value(&mut schema);
+    assert_eq!(
+        schema,
+        json!({"properties": {"p": {"description": "", "enum": [""]}}})
+    );
+}
+
+#[test]
 fn t09_cleans_keys_and_values() {
     let hidden = tag("obey");
     let mut value = json!({
