@@ -202,6 +202,16 @@ pub enum HttpAction {
     HalfClose,
     /// Forgets every session.
     ForgetSessions,
+    /// Writes this into the event stream of the answer, exactly as it stands.
+    Events {
+        /// The pieces.
+        parts: Vec<Part>,
+    },
+    /// Sends a notification to every open event stream of a GET.
+    Announce {
+        /// Its method.
+        method: String,
+    },
 }
 
 impl From<ProcessAction> for Action {
@@ -318,6 +328,26 @@ impl Script {
     pub fn with_tools(mut self, tools: Vec<Value>) -> Self {
         self.tools = Some(tools);
         self
+    }
+
+    /// A server of the revision without sessions and handshake: it answers `server/discover`
+    /// and takes no `initialize`.
+    #[must_use]
+    pub fn modern(mut self) -> Self {
+        let result = json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": self.capabilities,
+        });
+        self.http.sessions = false;
+        self.on_method("server/discover", [Action::Answer { result }])
+            .on_method("subscriptions/listen", [Action::Hang])
+            .on_method(
+                "initialize",
+                [Action::Fail {
+                    code: -32601,
+                    message: "there is no initialize".to_owned(),
+                }],
+            )
     }
 
     /// The protocol revision answered.

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use talaria_testkit::script::{ProcessAction, raw_unfinished, text_result};
 use talaria_testkit::service::PATIENCE;
-use talaria_testkit::{Action, Script, process, wait_for};
+use talaria_testkit::{Action, Script, Service, process, programs, wait_for};
 
 use crate::stage::{AT_ONCE, call, pid, start, text_of_call, timed, with};
 
@@ -78,6 +78,38 @@ async fn a_killed_server_leaves_no_orphan() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn fr_137_a_server_that_exits_is_named_with_its_status_and_started_again() {
+    let script = Script::new("brittle")
+        .on_call("t", [Action::Delay { ms: 200 }, exits(41)])
+        .text_tool("t", "second life");
+    let service = Service::builder(programs!())
+        .unwrap()
+        .stdio("brittle", script)
+        .unwrap();
+    let service = service.start().await.unwrap();
+    let (answer, took) = timed(service.call("brittle", "t", json!({}))).await;
+    let problem = answer.unwrap().problem().unwrap();
+    assert!(took < AT_ONCE, "it took {took:?}");
+    assert_eq!(problem["code"], "connection_lost", "{problem}");
+    assert_eq!(problem["server"], "brittle");
+    let told = problem["model_text"].as_str().unwrap();
+    assert!(told.contains("41"), "{told}");
+    service
+        .wait_state("brittle", "ready", PATIENCE)
+        .await
+        .unwrap();
+    let again = service
+        .call("brittle", "t", json!({}))
+        .await
+        .unwrap()
+        .ok()
+        .unwrap();
+    assert_eq!(again["text"], "second life");
+    let metrics = service.metrics().await.unwrap();
+    assert!(metrics.sum("talaria_server_reconnects_total", &[("server", "brittle")]) >= 1.0);
 }
 
 #[tokio::test]

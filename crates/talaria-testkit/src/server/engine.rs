@@ -49,7 +49,11 @@ pub(crate) trait Outlet: Send {
     ) -> impl Future<Output = anyhow::Result<Flow>> + Send;
 
     /// Does what only an HTTP server can; answers whether the script goes on.
-    fn http(&mut self, action: &HttpAction) -> impl Future<Output = anyhow::Result<Flow>> + Send;
+    fn http(
+        &mut self,
+        action: &HttpAction,
+        id: &Value,
+    ) -> impl Future<Output = anyhow::Result<Flow>> + Send;
 }
 
 /// Whether a script goes on after an action.
@@ -276,7 +280,7 @@ impl Engine {
             Action::HangIfBusy => {}
             Action::SetTools { tools } => self.tools.lock().clone_from(tools),
             Action::Process(action) => return outlet.process(action, id).await,
-            Action::Http(action) => return outlet.http(action).await,
+            Action::Http(action) => return outlet.http(action, id).await,
         }
         Ok(Flow::On)
     }

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use talaria_types::runtime::spawn;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::records::Records;
@@ -38,6 +39,8 @@ pub struct HttpServer {
 pub(crate) struct Sessions {
     opened: AtomicUsize,
     known: Mutex<BTreeSet<String>>,
+    /// The last announcement and how many there were.
+    announced: watch::Sender<(usize, String)>,
 }
 
 impl Sessions {
@@ -57,6 +60,17 @@ impl Sessions {
 
     pub(crate) fn forget_all(&self) {
         self.known.lock().clear();
+    }
+
+    pub(crate) fn announce(&self, method: &str) {
+        self.announced.send_modify(|(count, last)| {
+            *count += 1;
+            method.clone_into(last);
+        });
+    }
+
+    pub(crate) fn announcements(&self) -> watch::Receiver<(usize, String)> {
+        self.announced.subscribe()
     }
 }
 

@@ -144,7 +144,7 @@ impl Outlet for Pipe {
         Ok(Flow::On)
     }
 
-    async fn http(&mut self, action: &HttpAction) -> anyhow::Result<Flow> {
+    async fn http(&mut self, action: &HttpAction, _id: &Value) -> anyhow::Result<Flow> {
         anyhow::bail!("{action:?} is not for stdio")
     }
 }

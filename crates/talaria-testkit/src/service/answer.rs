@@ -105,6 +105,16 @@ impl Answer {
         }
         let told = problem.get("status").and_then(Value::as_u64);
         ensure!(told == Some(u64::from(self.status)), "status in {problem}");
+        let text = |member: &str| {
+            problem
+                .get(member)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        ensure!(
+            text("model_text").contains(text("server")),
+            "the model learns no name: {problem}"
+        );
         Ok(problem)
     }
 

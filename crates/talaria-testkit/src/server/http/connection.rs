@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -66,9 +66,13 @@ async fn handle(
                 Some((status, body)) => answer.plain(*status, &[], body).await,
                 None => {
                     answer.begin_events().await?;
-                    watch_for_end(reader).await;
-                    answer.state = State::Broken;
-                    Ok(())
+                    tokio::select! {
+                        relayed = answer.relay() => relayed,
+                        () = watch_for_end(reader) => {
+                            answer.state = State::Broken;
+                            Ok(())
+                        }
+                    }
                 }
             }
         }
@@ -81,7 +85,13 @@ async fn handle(
                 .add(RecordKind::Delete, Value::Null, request.headers)?;
             answer.plain(200, &[], "").await
         }
-        _ => answer.plain(405, &[], "").await,
+        other => {
+            let asked = Value::String(other.to_owned());
+            engine
+                .records
+                .add(RecordKind::Garbage, asked, request.headers)?;
+            answer.plain(405, &[], "").await
+        }
     }
 }
 
@@ -207,6 +217,18 @@ impl HttpAnswer<'_> {
         Ok(())
     }
 
+    /// Writes every announcement as an event, until the connection breaks.
+    async fn relay(&mut self) -> anyhow::Result<()> {
+        let mut announcements = self.sessions.announcements();
+        loop {
+            announcements.changed().await?;
+            let method = announcements.borrow_and_update().1.clone();
+            let note = json!({"jsonrpc": "2.0", "method": method});
+            self.event(&[Part::Text(note.to_string())], &Value::Null, Pace::Fast)
+                .await?;
+        }
+    }
+
     /// One piece of a chunked body.
     async fn chunk(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         if bytes.is_empty() {
@@ -299,7 +321,7 @@ impl Outlet for HttpAnswer<'_> {
         anyhow::bail!("{action:?} is not for HTTP")
     }
 
-    async fn http(&mut self, action: &HttpAction) -> anyhow::Result<Flow> {
+    async fn http(&mut self, action: &HttpAction, id: &Value) -> anyhow::Result<Flow> {
         match action {
             HttpAction::Answer {
                 status,
@@ -311,6 +333,19 @@ impl Outlet for HttpAnswer<'_> {
             }
             HttpAction::ForgetSessions => {
                 self.sessions.forget_all();
+                Ok(Flow::On)
+            }
+            HttpAction::Events { parts } => {
+                if self.state == State::Waiting {
+                    self.begin_events().await?;
+                }
+                for bytes in chunks(parts, id) {
+                    self.chunk(&bytes?).await?;
+                }
+                Ok(Flow::On)
+            }
+            HttpAction::Announce { method } => {
+                self.sessions.announce(method);
                 Ok(Flow::On)
             }
             HttpAction::Reset => {
