@@ -27,6 +27,8 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Catalogue {
     /// Its tools and utilities.
     pub(crate) tools: Vec<ToolDraft>,
+    /// Whether it advertises resources.
+    pub(crate) resources: bool,
     /// Why there are more than were read.
     pub(crate) cut: Option<&'static str>,
 }
@@ -128,5 +130,9 @@ async fn list(
         })
         .await?;
     tools.extend(utility::offered(&peer, &config.tools));
-    Ok(Catalogue { tools, cut })
+    Ok(Catalogue {
+        tools,
+        resources: peer.resources,
+        cut,
+    })
 }

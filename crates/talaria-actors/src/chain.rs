@@ -1,12 +1,13 @@
-//! A failure as the log has it: the sentence, its causes, and the server's words made harmless.
+//! A failure as the log and an operator have it: the sentence, its causes, and the server's words
+//! made harmless.
 
 use std::error::Error;
 
 use talaria_content::{redact, sanitise};
 use talaria_types::Failure;
 
-/// Characters of the server's own words.
-const MAX_WORDS: usize = 500;
+/// How much of a server's own words is shown.
+const MAX_WORDS_BYTES: usize = 1000;
 
 /// The whole chain in one line.
 pub(crate) fn chain(failure: &Failure) -> String {
@@ -18,10 +19,39 @@ pub(crate) fn chain(failure: &Failure) -> String {
         cause = error.source();
     }
     if let Some(words) = failure.server_words() {
-        let clean = sanitise::model_text(words);
-        let kept: String = redact(&clean).chars().take(MAX_WORDS).collect();
         line.push_str("; the server says: ");
-        line.push_str(kept.trim());
+        line.push_str(&cleaned_words(words));
+    }
+    line
+}
+
+/// The sentence for an operator, with what the server said.
+pub(crate) fn reason(failure: &Failure) -> String {
+    let words = failure.server_words().map(cleaned_words);
+    match words.filter(|words| !words.is_empty()) {
+        Some(words) => format!("{}; the server says: {words}", failure.detail()),
+        None => failure.detail().to_owned(),
+    }
+}
+
+/// A server's own words on one line, without secrets or hidden characters, and capped.
+///
+/// Hidden characters go first: one inside a secret would keep it from being recognised.
+#[must_use]
+pub fn cleaned_words(words: &str) -> String {
+    let visible = sanitise::model_text(words);
+    let redacted = redact(&visible);
+    let mut line = String::new();
+    for word in redacted.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > MAX_WORDS_BYTES {
+            line.truncate(line.floor_char_boundary(MAX_WORDS_BYTES));
+            line.push('…');
+            break;
+        }
     }
     line
 }
@@ -43,6 +73,20 @@ mod tests {
             "{line}"
         );
         assert!(!line.contains("abcdef123456"), "{line}");
-        assert!(line.len() < 700, "{}", line.len());
+        assert!(line.len() < 1100, "{}", line.len());
+        let reason = reason(&failure);
+        assert!(
+            reason.starts_with("the handshake failed; the server says: "),
+            "{reason}"
+        );
+        assert!(!reason.contains("abcdef123456"), "{reason}");
+    }
+
+    #[test]
+    fn recognises_a_secret_that_is_pulled_apart_and_caps_the_rest() {
+        let apart = cleaned_words("tok\u{e0041}en=hun\u{e0042}ter2");
+        assert_eq!(apart, "[REDACTED]");
+        let long = cleaned_words(&"é".repeat(5000));
+        assert!(long.len() <= MAX_WORDS_BYTES + '…'.len_utf8() && long.ends_with('…'));
     }
 }

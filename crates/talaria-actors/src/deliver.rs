@@ -72,9 +72,7 @@ impl DeliveryService {
     ) -> Result<Delivery, Failure> {
         let started = runtime::now();
         let format = options.format;
-        for kind in received::kinds(&raw.json, &options.kind) {
-            events::block_received(kind);
-        }
+        let received = received::kinds(&raw.json, &options.kind);
         let small = raw.payloads.is_empty() && raw.wire_bytes < INLINE_BYTES;
         let request = self.request(options);
         let mut delivery = if small {
@@ -85,6 +83,10 @@ impl DeliveryService {
         };
         let took = started.elapsed();
         delivery.elapsed_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        // Counted together, so that a delivery that failed does not look like lost blocks.
+        for kind in received {
+            events::block_received(kind);
+        }
         for block in &delivery.blocks {
             count_settled(*block);
         }
@@ -95,6 +97,12 @@ impl DeliveryService {
             delivery.is_error,
         );
         Ok(delivery)
+    }
+
+    /// Until when a result that is there may wait for a worker, whatever the call's deadline.
+    #[must_use]
+    pub fn patience(ctx: &CallContext) -> Deadline {
+        ctx.deadline.max(Deadline::after(LEAST_TIME))
     }
 
     /// Reads a JSON body that holds a result (`/v1/results/deliver`), staging its payloads.
@@ -160,7 +168,7 @@ impl DeliveryService {
         ctx: &CallContext,
         job: impl FnOnce(&Desk) -> Delivery + Send + 'static,
     ) -> Result<Delivery, Failure> {
-        let deadline = ctx.deadline.max(Deadline::after(LEAST_TIME));
+        let deadline = Self::patience(ctx);
         let desk = Desk {
             store: self.store.clone(),
             owner: ctx.token.clone(),

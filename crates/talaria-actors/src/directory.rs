@@ -243,7 +243,15 @@ impl Directory {
     }
 
     /// Puts a server's list in place of its old one. Tools that stay are never missing meanwhile.
-    pub(crate) fn publish(&self, server: &ServerHandle, drafts: Vec<ToolDraft>) -> Change {
+    ///
+    /// A tool of the server's own that is called `read_resource` reads its resources only where
+    /// the server advertises some.
+    pub(crate) fn publish(
+        &self,
+        server: &ServerHandle,
+        drafts: Vec<ToolDraft>,
+        resources: bool,
+    ) -> Change {
         let _writing = self.writing.lock();
         let name = server.name();
         let taken_by_others = |candidate: &str| {
@@ -265,7 +273,7 @@ impl Directory {
         let mut reader = ReaderTool::Missing;
         for (public_name, draft) in named {
             let raw = draft.target.raw_name().to_owned();
-            if raw == Utility::ReadResource.as_str() {
+            if resources && raw == Utility::ReadResource.as_str() {
                 reader = ReaderTool::Registered(public_name.clone());
             }
             public.insert(raw, public_name.clone());

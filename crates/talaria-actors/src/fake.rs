@@ -239,7 +239,10 @@ impl FakeServer {
             let step = server.script.lock().connects.pop_front();
             match step {
                 None => {}
-                Some(Connect::Fail(code)) => return Err(Failure::new(code, "scripted refusal")),
+                Some(Connect::Fail(code)) => {
+                    return Err(Failure::new(code, "scripted refusal")
+                        .with_server_words("module not found\n token=hunter2secret"));
+                }
                 Some(Connect::Hang) => {
                     tokio::time::sleep_until(request.deadline.instant()).await;
                     return Err(Failure::new(ErrorCode::ConnectTimeout, "never answered"));
@@ -319,8 +322,8 @@ impl FakeSession {
             Rpc::CallTool { name, arguments } => {
                 self.call(name, Value::Object(arguments), limits).await
             }
-            Rpc::ListResources { cursor } => Ok(page("resources", cursor.is_some())),
-            Rpc::ListPrompts { cursor } => Ok(page("prompts", cursor.is_some())),
+            Rpc::ListResources { cursor } => Ok(self.page("resources", cursor.is_some())),
+            Rpc::ListPrompts { cursor } => Ok(self.page("prompts", cursor.is_some())),
             Rpc::ReadResource { uri } => {
                 self.server.see(Seen::Read(uri.clone()));
                 Ok(RawResult::from_json(
@@ -350,6 +353,19 @@ impl FakeSession {
             result["nextCursor"] = json!(last.to_string());
         }
         Ok(RawResult::from_json(result))
+    }
+
+    /// Two pages with one item each.
+    fn page(&self, key: &str, second: bool) -> RawResult {
+        let name = if second { "second" } else { "first" };
+        let mut json = json!({ key: [{ "name": name }] });
+        if !second || self.server.script.lock().endless {
+            json["nextCursor"] = json!("2");
+        }
+        RawResult {
+            wire_bytes: 10,
+            ..RawResult::from_json(json)
+        }
     }
 
     async fn call(
@@ -406,18 +422,5 @@ impl FakeSession {
     fn timed_out(&self, tool: String) -> Result<RawResult, Failure> {
         self.server.see(Seen::Cancelled(tool));
         Err(Failure::new(ErrorCode::Timeout, "no answer").outcome_uncertain())
-    }
-}
-
-/// Two pages with one item each.
-fn page(key: &str, second: bool) -> RawResult {
-    let json = if second {
-        json!({ key: [{ "name": "second" }] })
-    } else {
-        json!({ key: [{ "name": "first" }], "nextCursor": "2" })
-    };
-    RawResult {
-        wire_bytes: 10,
-        ..RawResult::from_json(json)
     }
 }

@@ -28,6 +28,7 @@ mod tokens;
 mod upstream;
 mod utility;
 
+pub use chain::cleaned_words;
 pub use deliver::{DeliverOptions, DeliveryService};
 pub use directory::{PublicTool, ToolTarget, Utility};
 pub use supervisor::{

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use talaria_content::ResultKind;
 use talaria_mcp::{PeerInfo, Rpc, RpcLimits};
-use talaria_types::{Failure, RawResult};
+use talaria_types::{Failure, RawResult, WireNote};
 
 use crate::directory::{ToolDraft, ToolTarget, Utility};
 use crate::paging;
@@ -66,11 +66,11 @@ pub(crate) async fn execute(
     match utility {
         Utility::ListResources => {
             let pages = paging::collect(session, paging::Listing::Resources, limits).await?;
-            Ok((pages.merged, ResultKind::ListResources))
+            Ok((whole(pages), ResultKind::ListResources))
         }
         Utility::ListPrompts => {
             let pages = paging::collect(session, paging::Listing::Prompts, limits).await?;
-            Ok((pages.merged, ResultKind::ListPrompts))
+            Ok((whole(pages), ResultKind::ListPrompts))
         }
         Utility::ReadResource => {
             let rpc = Rpc::ReadResource { uri: text("uri") };
@@ -90,6 +90,16 @@ pub(crate) async fn execute(
             ))
         }
     }
+}
+
+/// The merged list, with a word where there is more than was read.
+fn whole(pages: paging::Pages) -> RawResult {
+    let mut merged = pages.merged;
+    if let Some(cut) = pages.cut {
+        tracing::warn!("list cut short: {cut}");
+        merged.notes.push(WireNote::ListCut);
+    }
+    merged
 }
 
 /// The protocol takes strings: other values are JSON-encoded, nulls dropped.

@@ -12,7 +12,7 @@ use actix_web::web::Bytes;
 use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use talaria_telemetry::events;
-use talaria_types::{Deadline, ErrorCode, Failure};
+use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -105,21 +105,20 @@ pub(crate) async fn read(asked: &Asked<'_>, payload: &mut web::Payload) -> Resul
     collect(&asked.state.bodies, asked.request, payload).await
 }
 
-/// Reads and parses a body.
+/// Reads and parses a body. The place of a large one stays taken until it is dropped, because
+/// what was parsed is as large as the body.
 pub(crate) async fn read_json<T: JsonRequest>(
     asked: &Asked<'_>,
     payload: &mut web::Payload,
-) -> Result<T, Rejection> {
-    let body = read(asked, payload).await?;
-    if body.bytes.len() <= LARGE_JSON {
-        return parse(&body.bytes);
+) -> Result<(T, Option<LargePlace>), Rejection> {
+    let begun = runtime::now();
+    let Body { bytes, place } = read(asked, payload).await?;
+    if bytes.len() <= LARGE_JSON {
+        return Ok((parse(&bytes)?, place));
     }
-    let deadline = Deadline::after(asked.state.config.talaria.calls.max_call_duration);
-    asked
-        .state
-        .blocking
-        .run(deadline, move || parse(&body.bytes))
-        .await?
+    let deadline = Deadline::at(begun + BODY_TIMEOUT);
+    let parsing = asked.state.blocking.run(deadline, move || parse(&bytes));
+    Ok((parsing.await??, place))
 }
 
 /// Refuses a body where none belongs; an empty object is as good as none.
@@ -255,11 +254,9 @@ fn interrupted(error: &PayloadError) -> Rejection {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use actix_web::test::TestRequest;
     use futures_util::stream;
-    use talaria_types::runtime;
-
-    use super::*;
 
     /// A body that arrives piece by piece with a pause before each.
     async fn arriving(

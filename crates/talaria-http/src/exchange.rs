@@ -196,6 +196,7 @@ impl Exchange {
             session,
             token: caller.name(),
             route,
+            approved: false,
             deadline: Deadline::at(self.started + budget),
             cancel: self.cancel.clone(),
             span: self.span.clone(),

@@ -7,15 +7,13 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use talaria_actors::cleaned_words;
 use talaria_types::{ErrorClass, ErrorCode, Failure};
 
 /// Media type of problem details.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// What callers learn of a defect; the log has the rest under the request id.
 const INTERNAL_DETAIL: &str = "something broke inside talaria; its log has the request id";
-
-/// How much of a server's own words is shown.
-const MAX_WORDS_BYTES: usize = 1000;
 
 /// Why a request was not answered with what it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +88,12 @@ impl Rejection {
     /// Answers with a more precise status than the class of the code has.
     pub(crate) const fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Marks that the call ran although its result does not arrive (design decision 21).
+    pub(crate) fn outcome_uncertain(mut self) -> Self {
+        self.failure = Box::new(self.failure.outcome_uncertain());
         self
     }
 
@@ -169,27 +173,6 @@ fn model_text(failure: &Failure, detail: &str, words: Option<&str>) -> String {
     text
 }
 
-/// A server's own words on one line, without secrets or hidden characters, and capped.
-///
-/// Hidden characters go first: one inside a secret would keep it from being recognised.
-fn cleaned_words(words: &str) -> String {
-    let visible = talaria_content::sanitise::model_text(words);
-    let redacted = talaria_content::redact(&visible);
-    let mut line = String::new();
-    for word in redacted.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > MAX_WORDS_BYTES {
-            line.truncate(line.floor_char_boundary(MAX_WORDS_BYTES));
-            line.push('…');
-            break;
-        }
-    }
-    line
-}
-
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -265,6 +248,15 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_is_lost_on_the_way_is_never_asked_for_again() {
+        let busy = Failure::new(ErrorCode::Busy, "no worker came free");
+        assert!(busy.retryable());
+        let lost = Rejection::from(busy).outcome_uncertain();
+        assert_eq!(lost.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(lost.failure().is_outcome_uncertain() && !lost.failure().retryable());
+    }
+
+    #[test]
     fn shows_a_servers_words_redacted_and_on_one_line() {
         let words = "bad request:\n  token=hunter2\u{e0041} \u{1b}[31msk-abcdefgh\u{1b}[0m\u{7}";
         let failure = Failure::new(ErrorCode::ServerError, "the server answered with an error")
@@ -277,16 +269,8 @@ mod tests {
         assert_eq!(
             problem["model_text"],
             "The call failed: the server answered with an error. \
-             The server said: bad request: [REDACTED] [REDACTED]. Trying again later may work."
+             The server said: bad request: [REDACTED] [REDACTED]."
         );
-    }
-
-    #[test]
-    fn recognises_a_secret_that_is_pulled_apart_and_caps_the_rest() {
-        let apart = cleaned_words("tok\u{e0041}en=hun\u{e0042}ter2");
-        assert_eq!(apart, "[REDACTED]");
-        let long = cleaned_words(&"é".repeat(5000));
-        assert!(long.len() <= MAX_WORDS_BYTES + '…'.len_utf8() && long.ends_with('…'));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod tools;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use talaria_actors::DeliverOptions;
+use talaria_actors::{DeliverOptions, DeliveryService};
 use talaria_content::render;
 use talaria_types::{Deadline, ErrorCode, Failure, RawResult};
 
@@ -35,8 +35,8 @@ pub(crate) async fn run(
         Operation::CallTool => tools::call(asked, payload).await,
         Operation::ListTools => tools::list(asked).await,
         Operation::DeliverResult => results::deliver(asked, payload).await,
-        Operation::ListServers => servers::list(asked).await,
-        Operation::GetServer => servers::get(asked).await,
+        Operation::ListServers => servers::list(asked),
+        Operation::GetServer => servers::get(asked),
         Operation::TestServer => servers::test(asked, payload).await,
         Operation::ReconnectServer => servers::reconnect(asked, payload).await,
         Operation::EnableServer => servers::enable(asked, payload).await,
@@ -44,7 +44,7 @@ pub(crate) async fn run(
         Operation::ReadArtifact => artifacts::read(asked).await,
         Operation::DescribeArtifact => artifacts::describe(asked).await,
         Operation::DeleteArtifact => artifacts::delete(asked).await,
-        Operation::Liveness => service::liveness(),
+        Operation::Liveness => service::liveness(asked),
         Operation::Readiness => service::readiness(asked).await,
         Operation::Metrics => service::metrics(asked).await,
         Operation::OpenApi => service::openapi(asked),
@@ -67,7 +67,7 @@ async fn deliver(
         .await?;
     delivery.elapsed_ms = asked.exchange.elapsed_ms();
     let rendered = if large {
-        let deadline = granted.context.deadline;
+        let deadline = DeliveryService::patience(&granted.context);
         asked
             .state
             .blocking

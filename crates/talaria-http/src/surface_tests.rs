@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde_json::Value;
-use talaria_actors::{DeliveryService, Placement, Supervisor, SupervisorOptions};
+use talaria_actors::{DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions};
 use talaria_config::{Config, ImageInputMode, ServerConfig, ServerEntry, TokenConfig};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::BlockingPool;
@@ -24,6 +24,7 @@ use client::{Reply, ask};
 /// A running service with its own home.
 struct Fixture {
     server: RunningServer,
+    supervisor: SupervisorHandle,
     store: MediaStore,
     _home: tempfile::TempDir,
 }
@@ -39,9 +40,10 @@ fn with_tokens(tokens: Vec<TokenConfig>) -> Fixture {
 fn with_servers(tokens: Vec<TokenConfig>, servers: Vec<ServerConfig>) -> Fixture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (options, _home) = options(listener, tokens, servers);
-    let store = options.store.clone();
+    let (supervisor, store) = (options.supervisor.clone(), options.store.clone());
     Fixture {
         server: HttpServer::serve(options).unwrap(),
+        supervisor,
         store,
         _home,
     }

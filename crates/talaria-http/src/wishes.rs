@@ -129,7 +129,8 @@ impl Wishes {
         }
         // Checked although no image is attached yet, so that a wrong word never goes unnoticed.
         let _ = self.image_input_mode;
-        if self.approve == Some(true) {
+        let approved = self.approve == Some(true);
+        if approved {
             asked.caller.need(Scope::Approve)?;
         }
         let most = asked.state.config.talaria.calls.max_call_duration;
@@ -137,9 +138,10 @@ impl Wishes {
             Duration::from_millis(timeout.get()).min(most)
         });
         let session = self.session.map(SessionKey::from);
-        let context = asked
+        let mut context = asked
             .exchange
             .call_context(asked.caller, self.route, session, budget);
+        context.approved = approved;
         Ok(Granted { format, context })
     }
 }

@@ -31,6 +31,9 @@ pub struct CallContext {
     pub token: Option<TokenName>,
     /// The model behind the caller, when it names one.
     pub route: Option<Route>,
+    /// Whether the caller may approve, and did approve, a tool that writes on a server that is
+    /// not trusted.
+    pub approved: bool,
     /// When the caller stops waiting.
     pub deadline: Deadline,
     /// Cancelled when the caller goes away.
@@ -48,6 +51,7 @@ impl CallContext {
             session: None,
             token: None,
             route: None,
+            approved: false,
             deadline,
             cancel: CancellationToken::new(),
             span: Span::current(),

@@ -101,6 +101,23 @@ error_codes! {
     Internal = "internal", Internal;
 }
 
+impl ErrorCode {
+    /// Whether the same request may succeed later without running a tool twice, as far as the
+    /// code alone tells.
+    ///
+    /// A server that answered with an error, or asks for credentials, answers the same way the
+    /// next time, and its tool may have run before it did.
+    #[must_use]
+    pub const fn retryable(self) -> bool {
+        !self.is_the_servers_word() && self.class().retryable()
+    }
+
+    /// The server was asked and refused.
+    const fn is_the_servers_word(self) -> bool {
+        matches!(self, Self::ServerError | Self::ServerUnauthorized)
+    }
+}
+
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -160,8 +177,7 @@ impl ErrorClass {
     }
 
     /// Whether the same request may succeed later, as far as the class alone tells.
-    #[must_use]
-    pub const fn retryable(self) -> bool {
+    const fn retryable(self) -> bool {
         match self {
             Self::Busy | Self::Timeout | Self::Upstream | Self::Unavailable => true,
             Self::BadRequest
@@ -179,8 +195,9 @@ impl ErrorClass {
 
 /// A transport-level failure of a request.
 ///
-/// `Display` is the sentence for the caller; the source is for the log.
-#[derive(Clone, Debug)]
+/// `Display` is the sentence for the caller; the source is for the log. `Debug` leaves the
+/// server's own words out, because they may hold secrets.
+#[derive(Clone)]
 pub struct Failure {
     code: ErrorCode,
     detail: String,
@@ -287,7 +304,23 @@ impl Failure {
     /// Whether the caller may send the same request again without risk of running it twice.
     #[must_use]
     pub const fn retryable(&self) -> bool {
-        self.code.class().retryable() && !self.outcome_uncertain
+        let hinted = self.retry_after.is_some() && self.code.class().retryable();
+        (hinted || self.code.retryable()) && !self.outcome_uncertain
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.server_words.as_ref().map(String::len);
+        f.debug_struct("Failure")
+            .field("code", &self.code)
+            .field("detail", &self.detail)
+            .field("server", &self.server)
+            .field("server_words_bytes", &words)
+            .field("outcome_uncertain", &self.outcome_uncertain)
+            .field("retry_after", &self.retry_after)
+            .field("source", &self.source)
+            .finish()
     }
 }
 
@@ -302,5 +335,32 @@ impl Error for Failure {
         self.source
             .as_deref()
             .map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_leaves_the_servers_words_out() {
+        let failure = Failure::new(ErrorCode::ServerError, "it answered with an error")
+            .with_server_words("token=hunter2");
+        let shown = format!("{failure:?}");
+        assert!(shown.contains("ServerError") && shown.contains("it answered"));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_server_refused_is_retried_only_when_it_says_when() {
+        for code in [ErrorCode::ServerError, ErrorCode::ServerUnauthorized] {
+            let refused = Failure::new(code, "no");
+            assert!(!refused.retryable());
+            let later = refused.retry_after(Duration::from_secs(1));
+            assert!(later.retryable());
+            assert!(!later.outcome_uncertain().retryable());
+        }
+        let wrong = Failure::new(ErrorCode::InvalidRequest, "no");
+        assert!(!wrong.retry_after(Duration::from_secs(1)).retryable());
     }
 }

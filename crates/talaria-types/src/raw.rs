@@ -49,4 +49,6 @@ pub enum WireNote {
     HugeNumber,
     /// A raw control character inside a string was escaped.
     RawControl,
+    /// A list is longer than is read of it; what follows was left out.
+    ListCut,
 }

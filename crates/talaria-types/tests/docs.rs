@@ -43,11 +43,7 @@ fn every_error_code_has_a_row_with_its_status_and_retry_advice() {
     let wanted: Vec<_> = ErrorCode::ALL
         .iter()
         .map(|code| {
-            let retryable = if code.class().retryable() {
-                "yes"
-            } else {
-                "no"
-            };
+            let retryable = if code.retryable() { "yes" } else { "no" };
             vec![
                 format!("`{code}`"),
                 code.class().status().to_string(),

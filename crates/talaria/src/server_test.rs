@@ -125,7 +125,7 @@ impl<'a> ServerTest<'a> {
 
     /// Connects, counts, and calls the tool if there is one to call.
     pub async fn run(mut self, call: Option<ToolCall>) -> TestReport {
-        if self.connect().await {
+        if self.connect() {
             self.list().await;
             if let Some(call) = call {
                 self.call(call).await;
@@ -135,13 +135,8 @@ impl<'a> ServerTest<'a> {
         self.report
     }
 
-    async fn connect(&mut self) -> bool {
-        let found = match self
-            .here
-            .supervisor
-            .server(&self.report.server, self.deadline)
-            .await
-        {
+    fn connect(&mut self) -> bool {
+        let found = match self.here.supervisor.server(&self.report.server) {
             Ok(status) => {
                 let found = connection(&status);
                 self.report.status = Some(status);

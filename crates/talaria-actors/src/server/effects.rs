@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::catalogue::{self, Catalogue};
-use crate::chain::chain;
+use crate::chain::{chain, reason};
 use crate::directory::Change;
 use crate::server::actor::{Attempt, ServerActor};
 use crate::server::handle::ServerHandle;
@@ -117,7 +117,7 @@ impl ServerActor {
                     code,
                     ErrorCode::ServerUnauthorized | ErrorCode::ServerMisconfigured
                 );
-                let reason = Reason::new(code.as_str(), failure.detail());
+                let reason = Reason::new(code.as_str(), reason(&failure));
                 Input::ConnectFailed {
                     epoch,
                     permanent,
@@ -298,7 +298,10 @@ impl ServerActor {
             tracing::warn!(server = %handle.name(), "tool list cut short: {cut}");
         }
         let tools = catalogue.tools.len();
-        let change = self.setup.directory.publish(handle, catalogue.tools);
+        let change = self
+            .setup
+            .directory
+            .publish(handle, catalogue.tools, catalogue.resources);
         report(handle, &change, first);
         handle.publish(self.generation, "", |snapshot| {
             snapshot.tools = tools;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use actix::Addr;
 use actix::dev::SendError;
 use parking_lot::Mutex;
-use talaria_config::{NamePrefix, TransportConfig};
+use talaria_config::{NamePrefix, ServerConfig, Trust};
 use talaria_telemetry::events;
-use talaria_types::{Deadline, ErrorCode, Failure, ServerName};
+use talaria_types::{CallContext, Deadline, ErrorCode, Failure, ServerName};
 use tokio::sync::{oneshot, watch};
 
 use crate::server::actor::ServerActor;
@@ -36,6 +36,7 @@ struct Shared {
     name: ServerName,
     network_transport: &'static str,
     prefix: NamePrefix,
+    trust: Trust,
     ready_wait: Duration,
     /// Set when the configuration does not allow the server to run at all.
     problem: Option<String>,
@@ -46,6 +47,17 @@ struct Shared {
     in_flight: AtomicUsize,
     pending: AtomicUsize,
     next_call: AtomicU64,
+}
+
+/// What a new handle is made from.
+struct Parts {
+    name: ServerName,
+    network_transport: &'static str,
+    prefix: NamePrefix,
+    trust: Trust,
+    ready_wait: Duration,
+    problem: Option<String>,
+    snapshot: Snapshot,
 }
 
 impl fmt::Debug for Shared {
@@ -66,46 +78,42 @@ struct Route {
 
 impl ServerHandle {
     /// A handle to a server that has no actor yet.
-    pub(crate) fn new(
-        name: ServerName,
-        transport: &TransportConfig,
-        prefix: NamePrefix,
-        ready_wait: Duration,
-        snapshot: Snapshot,
-    ) -> Self {
-        Self::from_parts(
-            name,
-            transport.network_transport(),
-            prefix,
+    pub(crate) fn new(config: &ServerConfig, ready_wait: Duration, snapshot: Snapshot) -> Self {
+        Self::from_parts(Parts {
+            name: config.name.clone(),
+            network_transport: config.transport.network_transport(),
+            prefix: config.name_prefix,
+            trust: config.trust,
             ready_wait,
-            None,
+            problem: None,
             snapshot,
-        )
+        })
     }
 
     /// A handle to a server that the configuration does not allow to run.
     pub(crate) fn broken(name: ServerName, problem: String) -> Self {
         let snapshot = Snapshot::new(StateName::Failed, Some(problem.clone()));
-        let none = Duration::ZERO;
-        Self::from_parts(name, "", NamePrefix::Default, none, Some(problem), snapshot)
+        Self::from_parts(Parts {
+            name,
+            network_transport: "",
+            prefix: NamePrefix::Default,
+            trust: Trust::Untrusted,
+            ready_wait: Duration::ZERO,
+            problem: Some(problem),
+            snapshot,
+        })
     }
 
-    fn from_parts(
-        name: ServerName,
-        network_transport: &'static str,
-        prefix: NamePrefix,
-        ready_wait: Duration,
-        problem: Option<String>,
-        snapshot: Snapshot,
-    ) -> Self {
+    fn from_parts(parts: Parts) -> Self {
         let shared = Shared {
-            name,
-            network_transport,
-            prefix,
-            ready_wait,
-            problem,
+            name: parts.name,
+            network_transport: parts.network_transport,
+            prefix: parts.prefix,
+            trust: parts.trust,
+            ready_wait: parts.ready_wait,
+            problem: parts.problem,
             route: watch::Sender::new(Route::default()),
-            snapshot: watch::Sender::new(snapshot),
+            snapshot: watch::Sender::new(parts.snapshot),
             session: Mutex::new(None),
             in_flight: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -129,6 +137,22 @@ impl ServerHandle {
     /// How its tools are named.
     pub(crate) fn prefix(&self) -> NamePrefix {
         self.shared.prefix
+    }
+
+    /// Whether a call may be made as far as trust goes: on a server that is not trusted, only
+    /// what just reads, or what the caller approved (specification 6.7).
+    ///
+    /// # Errors
+    /// `forbidden` otherwise.
+    pub(crate) fn check_trust(&self, ctx: &CallContext, read_only: bool) -> Result<(), Failure> {
+        let trusted = match self.shared.trust {
+            Trust::Full => true,
+            Trust::Untrusted => false,
+        };
+        if trusted || read_only || ctx.approved {
+            return Ok(());
+        }
+        Err(refusal::not_approved(self.name()))
     }
 
     /// What is known of it now.

@@ -117,7 +117,8 @@ impl Message for Drain {
     type Result = ();
 }
 
-/// Answer if the loop still turns. Sent by the supervisor's heartbeat.
+/// Answer if the loop still turns. Sent by the supervisor's heartbeat to a server actor, and by a
+/// readiness probe to the supervisor.
 #[derive(Debug)]
 pub(crate) struct Probe;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use talaria_telemetry::events;
 use talaria_types::{ErrorCode, Failure, ServerName};
 
+use crate::chain::cleaned_words;
 use crate::server::messages::Ticket;
 use crate::server::snapshot::{Snapshot, StateName};
 use crate::server::state::Refusal;
@@ -60,6 +61,19 @@ pub(crate) fn draining(code: ErrorCode, server: &ServerName) -> Failure {
     Failure::new(code, detail).on_server(server)
 }
 
+/// The server is not trusted, and the caller did not approve a tool that may write.
+pub(crate) fn not_approved(server: &ServerName) -> Failure {
+    Failure::new(
+        ErrorCode::Forbidden,
+        format!(
+            "server '{server}' is not trusted, so a tool that does not declare itself read-only \
+             needs an approval: a person looks at the call, and it is sent again with \
+             `approve: true`; nothing was sent to the server"
+        ),
+    )
+    .on_server(server)
+}
+
 /// There is no session; names the state.
 pub(crate) fn not_ready(server: &ServerName, snapshot: &Snapshot) -> Failure {
     let state = match snapshot.state {
@@ -107,7 +121,7 @@ pub(crate) fn timed_out(ticket: &Ticket, server: &ServerName, idle: Duration) ->
     let detail = format!(
         "'{}' on server '{server}' timed out after {:.1} s (the server's timeout is {} s without \
          an answer or progress, this call's own limit was {:.1} s)",
-        ticket.target.raw_name(),
+        cleaned_words(ticket.target.raw_name()),
         ticket.since.elapsed().as_secs_f64(),
         idle.as_secs_f64(),
         limit.as_secs_f64(),

@@ -1,7 +1,7 @@
 //! The supervisor actor.
 //!
 //! Owns: which servers run, their threads, their restarts after a panic or a freeze.
-//! Accepts: `ServerStopped`, `SwitchServer`, `DrainAll`, `StopSupervisor`.
+//! Accepts: `ServerStopped`, `SwitchServer`, `DrainAll`, `StopSupervisor`, `Probe`.
 //! Emits: `Drain` and `Probe` to server actors, snapshots of servers that have no actor.
 //! Never: carries a call, waits for a server inside a handler.
 
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use talaria_config::ServerEntry;
 use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, ServerName, runtime};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::directory::Directory;
 use crate::directory::naming::Namespace;
@@ -44,6 +45,8 @@ pub(crate) struct SupervisorActor {
     pub(super) directory: Arc<Directory>,
     pub(super) servers: BTreeMap<ServerName, Governed>,
     pub(super) draining: bool,
+    /// Tells the handle that it has ended, however it did.
+    pub(super) _ended: DropGuard,
 }
 
 impl fmt::Debug for SupervisorActor {
@@ -76,11 +79,13 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
     for server in directory.servers() {
         server.announce();
     }
+    let ended = CancellationToken::new();
     let actor = SupervisorActor {
         parts: parts.clone(),
         directory: Arc::clone(&directory),
         servers,
         draining: false,
+        _ended: ended.clone().drop_guard(),
     };
     let (address, arbiter) = match parts.placement {
         Placement::Current => (actor.start(), None),
@@ -90,8 +95,7 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
             (address, Some(arbiter))
         }
     };
-    let blocking = parts.blocking.clone();
-    SupervisorHandle::new(address, directory, limits, blocking, Mutex::new(arbiter))
+    SupervisorHandle::new(address, directory, limits, ended, Mutex::new(arbiter))
 }
 
 fn governed(parts: &Parts, directory: &Directory) -> BTreeMap<ServerName, Governed> {

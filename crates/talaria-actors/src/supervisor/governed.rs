@@ -84,13 +84,7 @@ impl Governed {
             let words = "disabled in the configuration".to_owned();
             (Switch::Off, Snapshot::new(StateName::Disabled, Some(words)))
         };
-        let handle = ServerHandle::new(
-            config.name.clone(),
-            &config.transport,
-            config.name_prefix,
-            timing.ready_wait,
-            snapshot,
-        );
+        let handle = ServerHandle::new(&config, timing.ready_wait, snapshot);
         let lifeline = Lifeline::new(timing.budget, Jitter::random());
         Self {
             config,

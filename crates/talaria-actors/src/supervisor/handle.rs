@@ -8,14 +8,14 @@ use actix::Arbiter;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use talaria_content::{ReaderTool, ResultKind};
-use talaria_types::runtime::BlockingPool;
 use talaria_types::{CallContext, Deadline, ErrorCode, Failure, RawResult, ServerName};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::chain::chain;
 use crate::directory::{Directory, Entry, PublicTool, ToolTarget};
 use crate::server::ServerHandle;
-use crate::server::messages::Ticket;
+use crate::server::messages::{Probe, Ticket};
 use crate::server::refusal;
 use crate::server::snapshot::{Snapshot, StateName};
 use crate::supervisor::actor::SupervisorAddress;
@@ -49,7 +49,8 @@ struct Inner {
     directory: Arc<Directory>,
     limits: Limits,
     tokens: TokenLimits,
-    blocking: BlockingPool,
+    /// Cancelled when the supervisor has ended, however it did.
+    ended: CancellationToken,
     /// The supervisor's own thread, until it is joined.
     arbiter: Mutex<Option<Arbiter>>,
 }
@@ -59,7 +60,7 @@ impl SupervisorHandle {
         address: SupervisorAddress,
         directory: Arc<Directory>,
         limits: Limits,
-        blocking: BlockingPool,
+        ended: CancellationToken,
         arbiter: Mutex<Option<Arbiter>>,
     ) -> Self {
         let tokens = TokenLimits::new(limits.pending_per_token);
@@ -68,7 +69,7 @@ impl SupervisorHandle {
             directory,
             limits,
             tokens,
-            blocking,
+            ended,
             arbiter,
         };
         Self {
@@ -96,6 +97,7 @@ impl SupervisorHandle {
             Some(entry) => entry,
             None => self.await_entry(public_name, deadline).await?,
         };
+        entry.server.check_trust(&ctx, entry.read_only)?;
         let target = entry.tool.target.clone();
         if let ToolTarget::Utility(utility) = target
             && let Some(parameter) = utility::missing_parameter(utility, &arguments)
@@ -214,41 +216,47 @@ impl SupervisorHandle {
         self.inner.directory.reader(&ServerName::from(server))
     }
 
-    /// Whether the supervisor's own loop still runs.
+    /// Whether the supervisor has not ended.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.inner.address.connected()
+        !self.inner.ended.is_cancelled()
+    }
+
+    /// Waits until the supervisor has ended, whether it was asked to or not.
+    pub async fn ended(&self) {
+        self.inner.ended.cancelled().await;
+    }
+
+    /// Asks the supervisor's own loop for a sign of life.
+    ///
+    /// # Errors
+    /// `internal` when it has ended or does not answer by the deadline.
+    pub async fn probe(&self, deadline: Deadline) -> Result<(), Failure> {
+        let asking = self.inner.address.send(Probe);
+        let trouble = match tokio::time::timeout_at(deadline.instant(), asking).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => "the supervisor has ended",
+            Err(_) => "the supervisor does not answer",
+        };
+        Err(Failure::new(ErrorCode::Internal, trouble))
     }
 
     /// Every server, by name. Answered from what the servers publish, so it never waits for one.
-    ///
-    /// # Errors
-    /// None today.
-    #[expect(
-        clippy::unused_async,
-        reason = "the signature leaves room for asking the actors"
-    )]
-    pub async fn servers(&self, deadline: Deadline) -> Result<Vec<ServerStatus>, Failure> {
-        let _ = deadline;
-        Ok(self
-            .inner
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        self.inner
             .directory
             .servers()
             .iter()
             .map(status::of)
-            .collect())
+            .collect()
     }
 
-    /// One server.
+    /// One server, answered the same way.
     ///
     /// # Errors
     /// `unknown_server`.
-    #[expect(
-        clippy::unused_async,
-        reason = "the signature leaves room for asking the actors"
-    )]
-    pub async fn server(&self, name: &str, deadline: Deadline) -> Result<ServerStatus, Failure> {
-        let _ = deadline;
+    pub fn server(&self, name: &str) -> Result<ServerStatus, Failure> {
         Ok(status::of(&self.handle_of(name)?))
     }
 
@@ -344,19 +352,7 @@ impl SupervisorHandle {
             return;
         }
         arbiters.extend(inner.arbiter.lock().take());
-        let joining = inner
-            .blocking
-            .run(Deadline::after(inner.limits.stop_within), move || {
-                for arbiter in arbiters {
-                    arbiter.stop();
-                    if arbiter.join().is_err() {
-                        tracing::error!("an actor's thread ended by a panic");
-                    }
-                }
-            });
-        if let Err(failure) = joining.await {
-            tracing::error!(error = chain(&failure), "actor threads were not joined");
-        }
+        join(arbiters, Deadline::after(inner.limits.stop_within)).await;
     }
 
     /// The actor's own address.
@@ -434,6 +430,38 @@ impl SupervisorHandle {
     }
 }
 
+/// Joins the threads of actors, for a while: one that never comes back does not hold up the end.
+async fn join(arbiters: Vec<Arbiter>, until: Deadline) {
+    if arbiters.is_empty() {
+        return;
+    }
+    for arbiter in &arbiters {
+        arbiter.stop();
+    }
+    let (done, joined) = oneshot::channel::<()>();
+    // The runtime would wait for a worker of its own when it ends.
+    let waiting = std::thread::Builder::new()
+        .name("join-actors".to_owned())
+        .spawn(move || {
+            for arbiter in arbiters {
+                if arbiter.join().is_err() {
+                    tracing::error!("an actor's thread ended by a panic");
+                }
+            }
+            drop(done);
+        });
+    if let Err(error) = waiting {
+        tracing::error!(%error, "actor threads were not joined");
+        return;
+    }
+    if tokio::time::timeout_at(until.instant(), joined)
+        .await
+        .is_err()
+    {
+        tracing::error!("an actor's thread does not end; it is left behind");
+    }
+}
+
 /// Waits until a server has listed its tools, or will not do so soon.
 async fn await_listing(server: &ServerHandle, ready_by: Deadline) {
     let decided = |seen: &Snapshot| match seen.state {
@@ -441,4 +469,29 @@ async fn await_listing(server: &ServerHandle, ready_by: Deadline) {
         StateName::Failed | StateName::Disabled | StateName::Draining | StateName::Stopped => true,
     };
     server.watch_until(ready_by, decided).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_never_ends_does_not_hold_up_the_end() {
+        actix::System::new().block_on(async {
+            let barrier = Arc::new(Barrier::new(2));
+            let stuck = Arbiter::new();
+            let held = Arc::clone(&barrier);
+            assert!(stuck.spawn_fn(move || {
+                held.wait();
+                held.wait();
+            }));
+            barrier.wait();
+            let since = talaria_types::runtime::now();
+            join(vec![stuck], Deadline::after(Duration::from_millis(50))).await;
+            assert!(since.elapsed() >= Duration::from_millis(50));
+            barrier.wait();
+        });
+    }
 }

@@ -9,7 +9,7 @@ use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure};
 
 use crate::server::ServerHandle;
-use crate::server::messages::ServerStopped;
+use crate::server::messages::{Probe, ServerStopped};
 use crate::server::snapshot::StateName;
 use crate::supervisor::actor::{STOP_OVERRUN, SupervisorActor};
 use crate::supervisor::governed::{Death, Life};
@@ -81,6 +81,12 @@ impl Handler<DrainAll> for SupervisorActor {
                 .collect()
         }))
     }
+}
+
+impl Handler<Probe> for SupervisorActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Probe, _: &mut Context<Self>) {}
 }
 
 impl Handler<StopSupervisor> for SupervisorActor {

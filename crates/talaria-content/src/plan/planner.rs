@@ -287,5 +287,6 @@ const fn mended(note: WireNote) -> &'static str {
         WireNote::TooDeep => "a value of the message is nested too deeply; it was left out",
         WireNote::HugeNumber => "a number of the message is too large; its digits are a string",
         WireNote::RawControl => "a control character of the message was not escaped",
+        WireNote::ListCut => "the list is longer than is read of one; the rest is missing here",
     }
 }

@@ -13,7 +13,7 @@ use crate::body;
 use crate::exchange::Asked;
 use crate::problem::Rejection;
 use crate::query;
-use crate::routes::{json, parameter, soon};
+use crate::routes::{json, parameter};
 
 /// Added to a server's `connect_timeout` for ending the old session and listing the tools.
 const LIFE_CYCLE_MARGIN: Duration = Duration::from_secs(15);
@@ -39,17 +39,17 @@ pub(crate) struct ServerTest {
 }
 
 /// Lists the servers the caller may use.
-pub(super) async fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
+pub(super) fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     query::read(asked.request, &[])?;
-    let mut servers = asked.state.supervisor.servers(soon()).await?;
+    let mut servers = asked.state.supervisor.servers();
     servers.retain(|server| asked.caller.may_use(&server.name));
     json(&ServerList { servers })
 }
 
 /// Tells what is known of a server.
-pub(super) async fn get(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
+pub(super) fn get(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     let name = permitted(asked)?;
-    json(&asked.state.supervisor.server(&name, soon()).await?)
+    json(&asked.state.supervisor.server(&name)?)
 }
 
 /// Connects if need be and lists the tools.
@@ -60,7 +60,7 @@ pub(super) async fn test(
     let name = commanded(asked, payload).await?;
     let supervisor = &asked.state.supervisor;
     let deadline = life_cycle_deadline(asked, &name);
-    let mut server = supervisor.server(&name, soon()).await?;
+    let mut server = supervisor.server(&name)?;
     if server.state != "ready" {
         server = supervisor.reconnect(&name, deadline).await?;
     }

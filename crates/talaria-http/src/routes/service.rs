@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header;
+use actix_web::http::{StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use talaria_types::{Deadline, ErrorCode, Failure};
@@ -37,23 +37,29 @@ pub(crate) struct Readiness {
     servers_ready: usize,
 }
 
-/// The process answers.
-pub(super) fn liveness() -> Result<HttpResponse, Rejection> {
+/// The process answers, and its supervisor is there unless it is being stopped.
+pub(super) fn liveness(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
+    if !asked.state.is_draining() && !asked.state.supervisor.is_alive() {
+        let detail = "the supervisor has ended by itself";
+        return Err(unfit(Failure::new(ErrorCode::Internal, detail)));
+    }
     json(&Liveness { status: "alive" })
+}
+
+/// A defect that a restart or another replica mends: probes expect 503 of it.
+fn unfit(failure: Failure) -> Rejection {
+    Rejection::from(failure).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// Calls are taken. Never waits for a server.
 pub(super) async fn readiness(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     asked.state.accept_work()?;
-    if !asked.state.supervisor.is_alive() {
-        let detail = "the supervisor has ended; this replica takes no calls";
-        return Err(Failure::new(ErrorCode::ShuttingDown, detail).into());
-    }
-    let servers = asked
-        .state
-        .supervisor
-        .servers(Deadline::after(PROBE_TIMEOUT))
-        .await?;
+    let supervisor = &asked.state.supervisor;
+    supervisor
+        .probe(Deadline::after(PROBE_TIMEOUT))
+        .await
+        .map_err(unfit)?;
+    let servers = supervisor.servers();
     let servers_ready = servers
         .iter()
         .filter(|server| server.state == "ready")

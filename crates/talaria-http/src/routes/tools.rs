@@ -92,7 +92,8 @@ pub(super) async fn call(
 ) -> Result<HttpResponse, Rejection> {
     asked.state.accept_work()?;
     query::read(asked.request, &[])?;
-    let request: CallRequest = body::read_json(asked, payload).await?;
+    // Its place, if it is large, is held until the answer is made.
+    let (request, _large) = body::read_json::<CallRequest>(asked, payload).await?;
     let granted = request.wishes.grant(asked)?;
     let named = Named {
         tool: request.tool,
@@ -109,7 +110,10 @@ pub(super) async fn call(
         reader: answer.reader,
         format: granted.format,
     };
-    deliver(asked, &granted, answer.raw, options).await
+    // The tool has run: whatever fails now, the same call must not be made again.
+    deliver(asked, &granted, answer.raw, options)
+        .await
+        .map_err(Rejection::outcome_uncertain)
 }
 
 async fn ask(
@@ -185,7 +189,7 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     let server = parameters.get("server").cloned();
     if let Some(server) = &server {
         asked.caller.need_server(server)?;
-        asked.state.supervisor.server(server, soon()).await?;
+        asked.state.supervisor.server(server)?;
     }
     let caller = asked.caller.clone();
     let supervisor = asked.state.supervisor.clone();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use talaria_config::Scope;
+use talaria_config::{Scope, Trust};
 use talaria_testkit::script::Action;
 use talaria_testkit::{HttpServer as ScriptedServer, Script, wait_for};
 
@@ -61,6 +61,25 @@ async fn calls_a_tool_by_either_name() {
         .map(|record| record.message["params"]["arguments"].clone())
         .collect();
     assert_eq!(calls, [json!({ "a": 1 }), json!({ "a": 1 })]);
+}
+
+#[actix_web::test]
+async fn a_writing_tool_of_an_untrusted_server_needs_an_approval() {
+    let scripted = scripted();
+    let untrusted = ServerConfig {
+        trust: Trust::Untrusted,
+        ..named("files", &scripted)
+    };
+    let service = with_servers(Vec::new(), vec![untrusted]);
+    let mut body = json!({ "tool": "mcp__files__echo" });
+    for refused in [Value::Null, json!(false)] {
+        body["approve"] = refused;
+        service.post(CALL, &body).await.refused(403, "forbidden");
+    }
+    assert_eq!(scripted.records().calls_of("echo"), 0);
+    body["approve"] = json!(true);
+    assert_eq!(service.post(CALL, &body).await.status, 200);
+    assert_eq!(scripted.records().calls_of("echo"), 1);
 }
 
 #[actix_web::test]

@@ -34,6 +34,16 @@ async fn answers_probes_and_metrics() {
 }
 
 #[actix_web::test]
+async fn probes_fail_once_the_supervisor_has_ended() {
+    let service = fixture();
+    service.supervisor.drain(Duration::ZERO).await;
+    service.supervisor.ended().await;
+    for probe in ["/healthz", "/readyz"] {
+        service.get(probe).await.refused(503, "internal");
+    }
+}
+
+#[actix_web::test]
 async fn serves_its_contract() {
     let service = fixture();
     let contract = service.get("/openapi.json").await;

@@ -41,5 +41,6 @@ const fn fault_label(note: WireNote) -> &'static str {
         WireNote::TooDeep => "too_deep",
         WireNote::HugeNumber => "huge_number",
         WireNote::RawControl => "raw_control",
+        WireNote::ListCut => "list_cut",
     }
 }

@@ -31,8 +31,12 @@ pub(super) async fn run(
     let mut signals = StopSignals::listen()?;
     let mut service = Service::start(loaded.config, environment.clone(), metrics).await?;
     announce(surroundings.output, &service.url())?;
+    let supervisor = service.supervisor().clone();
     let signal = tokio::select! {
         signal = signals.next() => signal,
+        () = supervisor.ended() => {
+            return Err(anyhow::anyhow!("the supervisor ended by itself").into());
+        }
         ended = service.ended() => {
             ended?;
             return Err(anyhow::anyhow!("the HTTP server ended by itself").into());

@@ -341,7 +341,7 @@ fn status_is_answered_during_a_call() {
         let _call = stage.start_call("echo", LONG);
         wait_until("it runs", || server.calls("echo") == 1).await;
         let since = talaria_types::runtime::now();
-        let status = stage.status().await;
+        let status = stage.status();
         assert_eq!((status.state.as_str(), status.in_flight), ("ready", 1));
         assert_eq!(status.transport, "stdio");
         assert_eq!(status.server_info.as_deref(), Some("fake 1"));
@@ -431,5 +431,35 @@ fn unknown_names_are_told_apart() {
             resolve("other", "echo").unwrap_err().code(),
             ErrorCode::UnknownServer
         );
+    });
+}
+
+#[test]
+fn an_untrusted_server_gets_writing_calls_only_when_they_are_approved() {
+    on_paused_clock(async {
+        let fleet = Fleet::default();
+        let server = fleet.server("s");
+        server.offer_pages(vec![json!([
+            { "name": "echo", "annotations": { "readOnlyHint": "true" } },
+            { "name": "look", "annotations": { "readOnlyHint": true } },
+        ])]);
+        let stage = Stage::start(
+            &fleet,
+            &json!({ "s": { "command": "fake", "trust": "untrusted" } }),
+        );
+        stage.settle().await;
+        let refused = stage.call("echo").await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::Forbidden);
+        assert!(refused.detail().contains("`approve: true`"), "{refused}");
+        assert!(!refused.retryable() && !refused.is_outcome_uncertain());
+        assert_eq!(server.calls("echo"), 0);
+        assert!(stage.call("look").await.is_ok());
+        let mut approved = CallContext::new(Deadline::after(LONG));
+        approved.approved = true;
+        let answer = stage
+            .supervisor
+            .call_tool(approved, "mcp__s__echo", serde_json::Map::new());
+        assert!(answer.await.is_ok());
+        assert_eq!(server.calls("echo"), 1);
     });
 }

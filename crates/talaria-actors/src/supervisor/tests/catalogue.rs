@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use talaria_content::{ReaderTool, ResultKind};
-use talaria_types::ErrorCode;
+use talaria_types::{ErrorCode, WireNote};
 
 use super::stage::{LONG, Stage, on_paused_clock, text, wait_until};
 use crate::directory::{ToolTarget, Utility};
@@ -43,15 +43,7 @@ fn tools_are_listed_in_a_fixed_order_under_their_public_names() {
         assert_eq!(tool.target, ToolTarget::Tool("do-it".to_owned()));
         assert_eq!(tool.definition["name"], "mcp__my_srv__do_it");
         assert_eq!(tool.definition["inputSchema"]["type"], "object");
-        assert_eq!(
-            stage
-                .supervisor
-                .server("my.srv", talaria_types::Deadline::after(LONG))
-                .await
-                .unwrap()
-                .tools,
-            3
-        );
+        assert_eq!(stage.supervisor.server("my.srv").unwrap().tools, 3);
     });
 }
 
@@ -129,7 +121,7 @@ fn l25_a_changed_list_replaces_the_old_one() {
             stage.call("b").await.unwrap_err().code(),
             ErrorCode::UnknownTool
         );
-        assert_eq!(stage.status().await.tools, 2);
+        assert_eq!(stage.status().tools, 2);
     });
 }
 
@@ -145,7 +137,7 @@ fn l25_changes_during_a_call_are_coalesced_and_wait_for_the_lock() {
         for _ in 0..10 {
             server.say_tools_changed();
         }
-        let status = stage.status().await;
+        let status = stage.status();
         assert_eq!((status.in_flight, server.count(&Seen::Listed)), (1, before));
         release.notify_one();
         assert!(call.await.unwrap().is_ok());
@@ -254,7 +246,17 @@ fn c24_c25_the_reader_is_the_tool_that_is_really_registered() {
         assert_eq!(answer.reader, reader);
         let without = offering("s", |_| {}, &config).await;
         assert_eq!(without.supervisor.reader_tool("s"), ReaderTool::Missing);
-        let native = offering("s", |server| server.offer(&["read_resource"]), &config).await;
+        let other = offering("s", |server| server.offer(&["read_resource"]), &config).await;
+        assert_eq!(
+            other.supervisor.reader_tool("s"),
+            ReaderTool::Missing,
+            "a server without resources means something else by the name"
+        );
+        let own = |server: &FakeServer| {
+            server.offer(&["read_resource"]);
+            server.with_resources_and_prompts();
+        };
+        let native = offering("s", own, &config).await;
         let reader = ReaderTool::Registered("mcp__s__read_resource".to_owned());
         assert_eq!(native.supervisor.reader_tool("s"), reader);
         let tool = native
@@ -295,6 +297,22 @@ fn utilities_read_pages_and_resources() {
         assert!(seen.contains(&Seen::Prompted(json!({ "n": "1" }))));
         let tool = stage.supervisor.find_tool("mcp__s__read_resource").unwrap();
         assert_eq!(tool.target, ToolTarget::Utility(Utility::ReadResource));
+    });
+}
+
+#[test]
+fn a_list_that_is_not_read_to_its_end_says_so() {
+    on_paused_clock(async {
+        let config = json!({ "command": "fake" });
+        let endless = |server: &FakeServer| {
+            server.with_resources_and_prompts();
+            server.list_endlessly();
+        };
+        let stage = offering("s", endless, &config).await;
+        for list in ["list_resources", "list_prompts"] {
+            let listed = stage.call(list).await.unwrap();
+            assert_eq!(listed.raw.notes, [WireNote::ListCut], "{list}");
+        }
     });
 }
 

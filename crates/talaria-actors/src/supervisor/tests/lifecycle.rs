@@ -18,7 +18,7 @@ fn start_returns_at_once_and_servers_start_in_parallel() {
         let servers = json!({ "s": { "command": "fake" }, "stuck": { "command": "fake" } });
         let since = talaria_types::runtime::now();
         let stage = Stage::start(&fleet, &servers);
-        assert_eq!(stage.status().await.state, "starting");
+        assert_eq!(stage.status().state, "starting");
         stage.reaches("ready").await;
         assert!(
             since.elapsed() < Duration::from_secs(1),
@@ -85,8 +85,11 @@ fn a_server_that_never_comes_up_ends_as_failed_with_its_reason() {
             (5.5..8.6).contains(&took.as_secs_f64()),
             "waits of 1, 2 and 4 s: {took:?}"
         );
-        let status = stage.status().await;
-        assert_eq!(status.reason.as_deref(), Some("scripted refusal"));
+        let status = stage.status();
+        assert_eq!(
+            status.reason.as_deref(),
+            Some("scripted refusal; the server says: module not found [REDACTED]")
+        );
         assert!(status.next_attempt_ms.is_some());
         assert_eq!(code(stage.call("echo").await), ErrorCode::ServerUnavailable);
     });
@@ -101,7 +104,7 @@ fn a_server_that_wants_credentials_fails_at_once() {
             .next_connects([Connect::Fail(ErrorCode::ServerUnauthorized)]);
         let stage = Stage::start(&fleet, &json!({ "s": { "command": "fake" } }));
         stage.settle().await;
-        assert_eq!(stage.status().await.state, "failed");
+        assert_eq!(stage.status().state, "failed");
     });
 }
 
@@ -163,7 +166,7 @@ fn a_disabled_server_is_not_started_until_it_is_enabled() {
         let servers = json!({ "s": { "command": "fake", "enabled": false } });
         let stage = Stage::start(&fleet, &servers);
         stage.settle().await;
-        assert_eq!(stage.status().await.state, "disabled");
+        assert_eq!(stage.status().state, "disabled");
         assert_eq!(code(stage.call("echo").await), ErrorCode::ServerDisabled);
         let reconnect = stage.supervisor.reconnect("s", Deadline::after(LONG)).await;
         assert_eq!(reconnect.unwrap_err().code(), ErrorCode::ServerDisabled);
@@ -211,11 +214,7 @@ fn a_broken_entry_is_shown_and_the_others_start() {
         let stage = Stage::start(&fleet, &servers);
         stage.settle().await;
         assert!(stage.call("echo").await.is_ok());
-        let broken = stage
-            .supervisor
-            .server("broken", Deadline::after(LONG))
-            .await
-            .unwrap();
+        let broken = stage.supervisor.server("broken").unwrap();
         assert_eq!(broken.state, "failed");
         assert!(broken.reason.is_some());
         for result in [
@@ -257,7 +256,7 @@ fn drain_finishes_in_flight_calls_and_refuses_new_ones() {
         assert!(running.await.unwrap().is_ok());
         assert!(waiting.await.unwrap().is_ok(), "it had been accepted");
         assert_eq!(server.calls("echo"), 2);
-        assert_eq!(stage.status().await.state, "stopped");
+        assert_eq!(stage.status().state, "stopped");
         assert_eq!(
             (server.open_sessions(), server.count(&Seen::Closed)),
             (0, 1)
@@ -326,11 +325,7 @@ fn on_own_arbiters_calls_run_on_threads_of_their_own_and_drain_joins_them() {
         stage.supervisor.drain(Duration::from_secs(5)).await;
         for name in &names {
             assert_eq!(fleet.server(name).open_sessions(), 0);
-            let status = stage
-                .supervisor
-                .server(name, Deadline::after(LONG))
-                .await
-                .unwrap();
+            let status = stage.supervisor.server(name).unwrap();
             assert_eq!(status.state, "stopped");
         }
         assert!(!stage.supervisor.is_alive());
@@ -368,4 +363,19 @@ fn the_thread_of_every_server_is_handed_back_for_joining() {
 /// The public name of a server's `echo`, for futures that outlive the loop that makes them.
 fn leak(server: &str) -> &'static str {
     String::leak(format!("mcp__{server}__echo"))
+}
+
+#[test]
+fn the_end_of_the_supervisor_is_noticed() {
+    on_paused_clock(async {
+        let (stage, _server) = Stage::one().await;
+        let soon = || Deadline::after(Duration::from_secs(1));
+        assert!(stage.supervisor.is_alive());
+        assert!(stage.supervisor.probe(soon()).await.is_ok());
+        stage.supervisor.drain(Duration::ZERO).await;
+        stage.supervisor.ended().await;
+        assert!(!stage.supervisor.is_alive());
+        let dead = stage.supervisor.probe(soon()).await.unwrap_err();
+        assert_eq!(dead.code(), ErrorCode::Internal);
+    });
 }

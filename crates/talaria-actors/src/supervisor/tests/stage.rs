@@ -130,19 +130,16 @@ impl Stage {
     }
 
     /// The status of server `s`.
-    pub(super) async fn status(&self) -> ServerStatus {
-        self.supervisor
-            .server("s", Deadline::after(LONG))
-            .await
-            .unwrap()
+    pub(super) fn status(&self) -> ServerStatus {
+        self.supervisor.server("s").unwrap()
     }
 
     /// Waits until server `s` is in a state; answers with how long it took.
     pub(super) async fn reaches(&self, state: &str) -> Duration {
         let since = talaria_types::runtime::now();
-        let reached = async || self.status().await.state == state;
+        let reached = async || self.status().state == state;
         if !eventually(reached).await {
-            panic!("never {state}: {:?}", self.status().await);
+            panic!("never {state}: {:?}", self.status());
         }
         since.elapsed()
     }
