@@ -10,7 +10,7 @@ use crate::meta::{MAX_META_BYTES, Meta, vendor_keys};
 use crate::notices::Notices;
 use crate::render::Format;
 use crate::render::hermes::{self, Body};
-use crate::sanitise::{json_line, strip_value};
+use crate::sanitise::{field, json_line, strip_value};
 
 use super::lines::{Audience, SettledFile};
 use super::reference::{self, Root};
@@ -168,7 +168,7 @@ impl Draft {
             gate: self.request.gate,
             vision: None,
             server: self.request.server.map(String::from),
-            tool: self.request.tool,
+            tool: self.request.tool.map(|tool| field(&tool)),
             elapsed_ms: 0,
             hermes: HermesParts { body: hermes },
             blocks,

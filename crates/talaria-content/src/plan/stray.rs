@@ -5,7 +5,7 @@ use talaria_types::NoticeCode;
 use crate::delivery::BlockFate;
 use crate::render::Format;
 use crate::repeats::Piece;
-use crate::sanitise::one_line;
+use crate::sanitise::{field, one_line};
 use crate::source::{Content, Source, of_payload};
 
 use super::FileBody;
@@ -88,6 +88,7 @@ impl Planner {
     }
 
     fn stray_piece(&mut self, source: Source, pointer: &str) -> Option<Piece> {
+        let place = field(pointer);
         match source {
             Source::Absent => None,
             Source::Refused(refused) => {
@@ -95,7 +96,7 @@ impl Planner {
                 self.notices.add(
                     refusal_code(&refused.refusal),
                     None,
-                    format!("the payload at {pointer} cannot be used: {reason}"),
+                    format!("the payload at {place} cannot be used: {reason}"),
                 );
                 Some(Piece::Refused(reason))
             }
@@ -104,14 +105,14 @@ impl Planner {
                     self.notices.add(
                         NoticeCode::RepeatReplaced,
                         None,
-                        format!("{pointer} repeats a payload; a reference stands in its place"),
+                        format!("{place} repeats a payload; a reference stands in its place"),
                     );
                     return Some(Piece::Repeat(file));
                 }
                 self.notices.add(
                     NoticeCode::RepeatReplaced,
                     None,
-                    format!("the payload at {pointer} was saved; a reference stands in its place"),
+                    format!("the payload at {place} was saved; a reference stands in its place"),
                 );
                 let file = self.want_stray(content, None);
                 self.push(None, Audience::NotHermes, PartContent::File(file));
