@@ -67,6 +67,22 @@ impl Process {
             is_earlier
         });
     }
+
+    /// The same, unless a deadline is set already.
+    pub(crate) fn stop_unless_stopping(&self, deadline: Deadline) {
+        self.stop.send_if_modified(|current| {
+            let is_first = current.is_none();
+            if is_first {
+                *current = Some(deadline);
+            }
+            is_first
+        });
+    }
+
+    /// Whether the process has been reaped.
+    pub(crate) fn has_exited(&self) -> bool {
+        self.exit.borrow().is_some()
+    }
 }
 
 async fn watch_over(

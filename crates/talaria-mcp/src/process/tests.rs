@@ -283,3 +283,17 @@ async fn a_server_that_reads_nothing_delays_no_timeout_and_no_close() {
         .await;
     assert!(runtime::now().duration_since(began) < Duration::from_secs(3));
 }
+
+#[tokio::test]
+async fn a_server_that_takes_its_time_to_leave_gets_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rest =
+        "trap 'echo termed > termed.txt' TERM; cat > /dev/null; sleep 1.5; echo bye > bye.txt";
+    let session = connected(folder.path(), rest).await;
+    session
+        .close(Deadline::after(Duration::from_secs(10)))
+        .await;
+    assert!(folder.path().join("bye.txt").exists());
+    assert!(!folder.path().join("termed.txt").exists());
+    assert_eq!(session.closed().await, ClosedBy::Us);
+}

@@ -32,8 +32,8 @@ const DISCOVER_SILENCE: Duration = Duration::from_secs(10);
 /// How long the exit status of a process and the end of its output wait for each other.
 const SETTLE_WAIT: Duration = Duration::from_millis(500);
 
-/// How long a process has whose session is over.
-const STOP_WAIT: Duration = Duration::from_secs(2);
+/// How long a process has whose session is over and that nobody gave another deadline.
+const STOP_WAIT: Duration = Duration::from_secs(4);
 
 /// Starts the server or reaches it, and performs the handshake.
 ///
@@ -111,10 +111,7 @@ async fn start_once(
     let words = stderr_log::follow(stderr, log, &header, options.blocking.clone());
     let intake = intake(options);
     let ending = Ending::new();
-    let ends = PipeEnds {
-        closing: ending.stop.child_token(),
-        ..PipeEnds::default()
-    };
+    let ends = pipe_ends(&ending);
     let silence = discover_silence(options.deadline);
     let transport = stdio::open(stdout, stdin, &intake, &ends, silence);
     match shake_hands(transport, mode, &ending, options.deadline).await {
@@ -122,7 +119,7 @@ async fn start_once(
             let labels = labels(options);
             drop(runtime::spawn(
                 "mcp_session",
-                watch_process(process.clone(), ends, ending.clone(), labels),
+                watch_process(process.clone(), ending.clone(), labels),
             ));
             Ok(session(options, intake, running, ending, Some(process)))
         }
@@ -263,10 +260,7 @@ where
 {
     let intake = intake(options);
     let ending = Ending::new();
-    let ends = PipeEnds {
-        closing: ending.stop.child_token(),
-        ..PipeEnds::default()
-    };
+    let ends = pipe_ends(&ending);
     let transport = stdio::open(
         reader,
         writer,
@@ -281,14 +275,16 @@ where
 }
 
 /// Finds out how a process and its pipes end, and ends what is left of them.
-async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels: Labels) {
+async fn watch_process(process: Process, ending: Ending, labels: Labels) {
     let cause = tokio::select! {
+        // How it ended by itself says more than that we gave it up afterwards.
+        biased;
         status = process.exited() => {
             // What it said before it went is still in the pipe.
-            drop(tokio::time::timeout(SETTLE_WAIT, ends.output_ended.cancelled()).await);
+            drop(tokio::time::timeout(SETTLE_WAIT, ending.output_ended.cancelled()).await);
             ClosedBy::ChildExit(status)
         }
-        () = output_or_loop_ended(&ends, &ending) => {
+        () = output_or_loop_ended(&ending) => {
             match tokio::time::timeout(SETTLE_WAIT, process.exited()).await {
                 Ok(status) => ClosedBy::ChildExit(status),
                 Err(_) => ClosedBy::Transport("it closed its output".to_owned()),
@@ -297,12 +293,20 @@ async fn watch_process(process: Process, ends: PipeEnds, ending: Ending, labels:
         () = ending.stop.cancelled() => ClosedBy::Us,
     };
     ending.tell(&labels, cause);
-    process.stop(Deadline::after(STOP_WAIT));
+    // Whoever closed the session has said until when.
+    process.stop_unless_stopping(Deadline::after(STOP_WAIT));
 }
 
-async fn output_or_loop_ended(ends: &PipeEnds, ending: &Ending) {
+fn pipe_ends(ending: &Ending) -> PipeEnds {
+    PipeEnds {
+        closing: ending.stop.child_token(),
+        output_ended: ending.output_ended.clone(),
+    }
+}
+
+async fn output_or_loop_ended(ending: &Ending) {
     tokio::select! {
-        () = ends.output_ended.cancelled() => {}
+        () = ending.output_ended.cancelled() => {}
         () = ending.stopped.cancelled() => {}
     }
 }

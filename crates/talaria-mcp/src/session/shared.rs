@@ -32,6 +32,8 @@ pub(super) struct Ending {
     pub(super) stop: CancellationToken,
     /// Cancelled once rmcp's loop has let go of the transport.
     pub(super) stopped: CancellationToken,
+    /// Cancelled once the output of a process has ended and everything in it was read.
+    pub(super) output_ended: CancellationToken,
     cause: Arc<watch::Sender<Option<ClosedBy>>>,
     began: Instant,
 }
@@ -41,6 +43,7 @@ impl Ending {
         Self {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
+            output_ended: CancellationToken::new(),
             cause: Arc::new(watch::Sender::new(None)),
             began: runtime::now(),
         }
@@ -65,6 +68,16 @@ impl Ending {
             events::mcp_session_ended(&shared.server, shared.transport, lasted, word);
         }
         self.stop.cancel();
+    }
+
+    /// Ends the session for reasons of our own. One that is ending by itself already is told by
+    /// who watches it.
+    fn close(&self, shared: &Labels, has_exited: bool) {
+        if has_exited || self.output_ended.is_cancelled() || self.stopped.is_cancelled() {
+            self.stop.cancel();
+        } else {
+            self.tell(shared, ClosedBy::Us);
+        }
     }
 
     pub(super) fn known(&self) -> Option<ClosedBy> {
@@ -101,11 +114,19 @@ impl Shared {
         self.ending.cause().await
     }
 
+    fn end(&self) {
+        let has_exited = self.process.as_ref().is_some_and(Process::has_exited);
+        self.ending.close(&self.labels(), has_exited);
+    }
+
     pub(super) async fn close(&self, deadline: Deadline) {
-        self.ending.tell(&self.labels(), ClosedBy::Us);
+        // Before the session ends, because the deadline of who closes it is the one that counts.
+        if let Some(process) = &self.process {
+            process.stop(deadline);
+        }
+        self.end();
         let gone = async {
             if let Some(process) = &self.process {
-                process.stop(deadline);
                 process.exited().await;
             }
             self.ending.stopped.cancelled().await;
@@ -121,6 +142,37 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.ending.tell(&self.labels(), ClosedBy::Us);
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels() -> Labels {
+        Labels {
+            server: "s".into(),
+            transport: "pipe",
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_ending_by_itself_is_not_closed_by_us() {
+        for (has_exited, has_output_ended) in [(true, false), (false, true)] {
+            let ending = Ending::new();
+            if has_output_ended {
+                ending.output_ended.cancel();
+            }
+            ending.close(&labels(), has_exited);
+            assert!(ending.stop.is_cancelled());
+            assert_eq!(ending.known(), None);
+            let exit = ClosedBy::ChildExit("signal: 9 (SIGKILL)".to_owned());
+            ending.tell(&labels(), exit.clone());
+            assert_eq!(ending.cause().await, exit);
+        }
+        let ending = Ending::new();
+        ending.close(&labels(), false);
+        assert_eq!(ending.known(), Some(ClosedBy::Us));
     }
 }
