@@ -53,10 +53,6 @@ pub struct ConnectOptions {
 pub enum SessionEvent {
     /// `notifications/tools/list_changed`.
     ToolsChanged,
-    /// `notifications/resources/list_changed`.
-    ResourcesChanged,
-    /// `notifications/prompts/list_changed`.
-    PromptsChanged,
 }
 
 /// What the handshake told.

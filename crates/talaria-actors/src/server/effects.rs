@@ -153,18 +153,14 @@ impl ServerActor {
     ) {
         let next = async move { (said.recv().await, said) };
         let heard = wrap_future::<_, Self>(next).map(move |(event, mut said), actor, ctx| {
-            let Some(event) = event else { return };
-            // What was said meanwhile counts as one change.
-            let meanwhile = std::iter::from_fn(|| said.try_recv().ok()).take(EVENTS);
-            let changes = std::iter::once(event)
-                .chain(meanwhile)
-                .filter(|event| match event {
-                    SessionEvent::ToolsChanged => true,
-                    SessionEvent::ResourcesChanged | SessionEvent::PromptsChanged => false,
-                });
-            if changes.count() > 0 {
-                actor.apply(Input::ToolsChanged(epoch), ctx);
-            }
+            let Some(SessionEvent::ToolsChanged) = event else {
+                return;
+            };
+            // What was said meanwhile counts as the same change.
+            let meanwhile = std::iter::from_fn(|| said.try_recv().ok());
+            let repeats = meanwhile.take(EVENTS).count();
+            tracing::trace!(repeats, "the tool list changed");
+            actor.apply(Input::ToolsChanged(epoch), ctx);
             actor.listen(epoch, said, ctx);
         });
         ctx.spawn(heard);

@@ -69,8 +69,6 @@ fn notification(intake: &Intake, method: &str, params: Option<&Value>) {
             }
         }
         "notifications/tools/list_changed" => intake.tell(SessionEvent::ToolsChanged),
-        "notifications/resources/list_changed" => intake.tell(SessionEvent::ResourcesChanged),
-        "notifications/prompts/list_changed" => intake.tell(SessionEvent::PromptsChanged),
         _ => tracing::debug!(server = %intake.server, method, "notification ignored"),
     }
 }

@@ -14,7 +14,7 @@ use super::shared::Ending;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(120);
 
-/// Subscribes to list changes where the server has any and the revision wants to be asked.
+/// Subscribes to changes of the tool list where the server tells them and the revision wants to be asked.
 pub(super) fn begin(peer: &Peer<RoleClient>, server: &ServerPeerInfo, ending: &Ending) {
     if server.protocol_version.has_initialize() {
         return;
@@ -22,17 +22,7 @@ pub(super) fn begin(peer: &Peer<RoleClient>, server: &ServerPeerInfo, ending: &E
     let offers = &server.capabilities;
     let mut filter = SubscriptionFilter::new();
     let tools = offers.tools.as_ref().and_then(|tools| tools.list_changed);
-    let prompts = offers
-        .prompts
-        .as_ref()
-        .and_then(|prompts| prompts.list_changed);
-    let resources = offers
-        .resources
-        .as_ref()
-        .and_then(|resources| resources.list_changed);
     filter.tools_list_changed = tools.filter(|changes| *changes);
-    filter.prompts_list_changed = prompts.filter(|changes| *changes);
-    filter.resources_list_changed = resources.filter(|changes| *changes);
     if filter != SubscriptionFilter::new() {
         let listening = listen(peer.clone(), filter);
         let stop = ending.stop.clone();
