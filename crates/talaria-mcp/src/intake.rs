@@ -18,11 +18,8 @@ use talaria_types::{Deadline, ErrorCode, Failure, PayloadSink, ServerName};
 use tokio::sync::mpsc;
 
 use crate::session::SessionEvent;
-use crate::wire::{Anchor, Malformed, Messages, Scrubbed, anchor};
+use crate::wire::{Anchor, MIN_PAYLOAD_BYTES, Malformed, Messages, Scrubbed, anchor};
 use calls::Calls;
-
-/// Messages up to this size are read where they arrive; a larger one would hold up the loop.
-const INLINE_BYTES: usize = 64 * 1024;
 
 /// How long a large message waits for a worker before its call fails as busy.
 const WORKER_WAIT: Duration = Duration::from_secs(60);
@@ -72,10 +69,13 @@ impl Intake {
     ) -> Vec<ServerJsonRpcMessage> {
         let bytes = text.len();
         events::wire_received(&self.server, u64::try_from(bytes).unwrap_or(u64::MAX));
-        if bytes <= INLINE_BYTES {
+        // A message that may hold a payload would hold up the loop with its decoding and its file.
+        if bytes < MIN_PAYLOAD_BYTES {
             return self.settle(read(&text, self.sink.as_ref()), own);
         }
-        self.calls.touch_all();
+        if let Some(own) = own {
+            self.calls.touch(own);
+        }
         let sink = Arc::clone(&self.sink);
         let ends = Ends::of(&text);
         let read = move || read(&text, sink.as_ref());

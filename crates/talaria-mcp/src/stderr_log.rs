@@ -144,6 +144,8 @@ struct Follower {
 impl Follower {
     async fn run<R: AsyncRead + Unpin>(mut self, mut stderr: R, log: StderrLog) {
         let mut chunk = vec![0; CHUNK_BYTES];
+        let (path, limit) = (log.path.clone(), log.limit);
+        let reopened = || StderrLog::new(path.clone(), limit);
         let mut idle_log = Some(log);
         let writing = write_out(self.blocking.clone(), None, Vec::new());
         tokio::pin!(writing);
@@ -163,7 +165,10 @@ impl Follower {
                     let text = self.pending.take();
                     writing.set(write_out(self.blocking.clone(), idle_log.take(), text));
                 }
-                log = &mut writing, if idle_log.is_none() => idle_log = log,
+                // A lost worker takes its log with it; the pipe is drained all the same.
+                log = &mut writing, if idle_log.is_none() => {
+                    idle_log = Some(log.unwrap_or_else(reopened));
+                }
             }
         }
         self.words.ended.cancel();

@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
+use talaria_telemetry::events;
 use talaria_types::runtime;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -105,11 +106,20 @@ impl Transport<RoleClient> for StdioTransport {
         {
             self.answer_for_silence(id);
         }
+        let may_wait = match item {
+            ClientJsonRpcMessage::Request(_) | ClientJsonRpcMessage::Notification(_) => true,
+            // As many as the server asks for: one that asks without reading must cost nothing.
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => false,
+        };
         let queued = enqueue(&self.outgoing, &item);
         let outgoing = self.outgoing.clone();
         async move {
             let (waiting, written) = queued?;
             if let Some(frame) = waiting {
+                if !may_wait {
+                    events::queue_refused("stdio_outgoing");
+                    return Ok(());
+                }
                 outgoing
                     .send(frame)
                     .await
@@ -227,7 +237,7 @@ async fn read_all<R: AsyncRead + Unpin>(
             Some(_) | None => framer.finish(),
         }
         if framer.pending_bytes() >= CHUNK_BYTES {
-            intake.calls.touch_all();
+            intake.calls.touch_only_waiting();
         }
         while let Some(frame) = framer.next_frame() {
             for message in take_in(&intake, frame).await {
@@ -244,7 +254,12 @@ async fn read_all<R: AsyncRead + Unpin>(
 
 async fn take_in(intake: &Intake, frame: Frame) -> Vec<ServerJsonRpcMessage> {
     match frame {
-        Frame::Line(line) => intake.accept(line, None).await,
+        Frame::Line(line) => {
+            if line.len() >= CHUNK_BYTES {
+                intake.calls.touch_only_waiting();
+            }
+            intake.accept(line, None).await
+        }
         Frame::Cut(line) => intake.cut(line).await,
         Frame::OversizeBegan { head } => intake.oversize_began(&head, None).into_iter().collect(),
         Frame::OversizeEnded { head, tail, bytes } => intake

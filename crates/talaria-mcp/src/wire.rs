@@ -14,6 +14,7 @@ use serde_json::Value;
 use talaria_types::{ErrorCode, Failure, PayloadSink, RawResult, WireNote};
 
 pub(crate) use anchored::{Anchor, anchor};
+pub(crate) use payload::MIN_PAYLOAD_BYTES;
 pub(crate) use reader::Malformed;
 
 use reader::Reader;

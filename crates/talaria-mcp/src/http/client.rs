@@ -183,7 +183,9 @@ impl HttpClient {
                 }
                 Ok(Some(chunk)) => {
                     body.extend_from_slice(&chunk);
-                    self.intake.calls.touch_all();
+                    if let Some(own) = own {
+                        self.intake.calls.touch(own);
+                    }
                 }
                 Ok(None) => return Ok(Body::Whole(body)),
                 Err(error) => return Err(self.lost(own, error)),

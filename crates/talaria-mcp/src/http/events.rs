@@ -165,8 +165,21 @@ impl Events {
     }
 
     fn touch(&self) {
-        if self.framer.pending_bytes() > 0 {
-            self.intake.calls.touch_all();
+        if self.framer.pending_bytes() == 0 {
+            return;
+        }
+        match &self.source {
+            Source::Response { own: Some(own) } => self.intake.calls.touch(*own),
+            // It goes on with the answer to one request, and does not say to which.
+            Source::Get {
+                stream: Stream::Resumed,
+                ..
+            } => self.intake.calls.touch_only_waiting(),
+            Source::Response { own: None }
+            | Source::Get {
+                stream: Stream::Common,
+                ..
+            } => {}
         }
     }
 

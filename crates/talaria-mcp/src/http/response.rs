@@ -71,9 +71,12 @@ pub(super) fn status_failure(
     } else {
         ErrorCode::ServerError
     };
-    let detail = match location.filter(|_| status.is_redirection()) {
-        Some(to) => format!("it moved to {to} (HTTP {number}); set its url to that"),
-        None => format!("it answered HTTP {number}"),
+    let (detail, words) = match location.filter(|_| status.is_redirection()) {
+        Some(to) => (
+            format!("it moved to another address (HTTP {number}); set its url to that"),
+            format!("Location: {to}\n{words}").trim_end().to_owned(),
+        ),
+        None => (format!("it answered HTTP {number}"), words),
     };
     let mut failure = Failure::new(code, detail);
     if let Some(seconds) = retry_after.and_then(|text| text.trim().parse().ok()) {

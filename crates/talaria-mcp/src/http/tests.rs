@@ -459,9 +459,13 @@ async fn http_errors_are_told_with_their_status() {
     assert_eq!(quota.server_words(), Some("over quota"));
     let moved = call(&session, "moved").await.unwrap_err();
     assert!(
-        moved.detail().contains("https://elsewhere.example/mcp"),
+        moved.detail().contains("moved to another address"),
         "{}",
         moved.detail()
+    );
+    assert_eq!(
+        moved.server_words(),
+        Some("Location: https://elsewhere.example/mcp")
     );
     for tool in ["page", "nothing"] {
         let failure = call(&session, tool).await.unwrap_err();
@@ -655,11 +659,8 @@ async fn redirects_are_followed_within_the_origin_only() {
     let (_server, session) = connected(script).await;
     assert_eq!(call(&session, "back").await.unwrap().json, text("fine"));
     let failure = call(&session, "away").await.unwrap_err();
-    assert!(
-        failure.detail().contains(&elsewhere.url()),
-        "{}",
-        failure.detail()
-    );
+    let words = failure.server_words().unwrap_or_default();
+    assert!(words.contains(&elsewhere.url()), "{words}");
     let reached = |record: &Record| record.kind != RecordKind::Started;
     assert_eq!(
         elsewhere

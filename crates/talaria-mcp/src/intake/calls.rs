@@ -216,11 +216,17 @@ impl Calls {
         }
     }
 
-    /// A large answer is arriving, to one of them.
-    pub(crate) fn touch_all(&self) {
-        let now = runtime::now();
-        for call in self.table.lock().values_mut() {
-            call.last_sign = now;
+    /// Bytes of its own answer are arriving.
+    pub(crate) fn touch(&self, id: i64) {
+        if let Some(call) = self.table.lock().get_mut(&id) {
+            call.last_sign = runtime::now();
+        }
+    }
+
+    /// A large message is arriving; only where one request waits it has to be the answer to it.
+    pub(crate) fn touch_only_waiting(&self) {
+        if let Some(id) = self.only_waiting() {
+            self.touch(id);
         }
     }
 

@@ -781,3 +781,109 @@ async fn a_full_event_channel_drops_events_and_nothing_else() {
     }
     assert_eq!(told, 16);
 }
+
+#[tokio::test]
+async fn a_server_that_asks_and_does_not_read_gets_no_more_than_a_queue_of_answers() {
+    let mut fixture = connected().await;
+    for id in 0..6_000 {
+        fixture
+            .server
+            .send(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
+            .await;
+    }
+    let call = fixture.call();
+    let mut answers = 0;
+    let request = loop {
+        let message = fixture.server.next().await.unwrap();
+        if message["method"] == "tools/call" {
+            break message;
+        }
+        answers += 1;
+    };
+    assert!(answers < 4_000, "{answers}");
+    fixture
+        .server
+        .send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": {} }))
+        .await;
+    assert!(call.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn bytes_renew_a_call_only_where_they_have_to_be_its_answer() {
+    for is_alone in [true, false] {
+        let mut fixture = connected().await;
+        let idle = Duration::from_millis(300);
+        let call = fixture.call_within(RpcLimits { idle, ..limits() });
+        let id = fixture.server.expect("tools/call").await["id"].clone();
+        let (other, _) = if is_alone {
+            (None, Value::Null)
+        } else {
+            let (other, id) = fixture.call_seen().await;
+            (Some(other), id)
+        };
+        let began = runtime::now();
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"x\":\"");
+        fixture.server.write(head.as_bytes()).await;
+        fixture.server.write(&vec![b'x'; 100_000]).await;
+        while runtime::now().duration_since(began) < idle * 3 {
+            fixture.server.write(b"xxxx").await;
+            tokio::time::sleep(idle / 10).await;
+        }
+        fixture.server.write(b"\"}}\n").await;
+        let outcome = call.await.unwrap();
+        match other {
+            None => assert!(outcome.is_ok(), "{outcome:?}"),
+            Some(_) => assert_eq!(outcome.unwrap_err().code(), ErrorCode::Timeout),
+        }
+    }
+}
+
+/// Refuses every payload and notes whether the loop itself brought one.
+#[derive(Debug)]
+struct Watchful {
+    looping: std::thread::ThreadId,
+    elsewhere: parking_lot::Mutex<Vec<bool>>,
+}
+
+impl PayloadSink for Watchful {
+    fn begin(&self) -> Result<Box<dyn talaria_types::PayloadWriter>, talaria_types::PayloadError> {
+        let is_elsewhere = std::thread::current().id() != self.looping;
+        self.elsewhere.lock().push(is_elsewhere);
+        Err(talaria_types::PayloadError {
+            code: ErrorCode::MediaUnavailable,
+            detail: "full".to_owned(),
+        })
+    }
+}
+
+#[tokio::test]
+async fn the_smallest_payload_is_decoded_off_the_loop() {
+    let sink = Arc::new(Watchful {
+        looping: std::thread::current().id(),
+        elsewhere: parking_lot::Mutex::default(),
+    });
+    let (options, events) = options(
+        unused_transport(),
+        Arc::clone(&sink) as Arc<dyn PayloadSink>,
+    );
+    let (mut server, reader, writer) = Server::new();
+    let connecting = runtime::spawn("connect", async move {
+        connect::over_pipes(&options, reader, writer).await
+    });
+    server.shake_hands().await;
+    let mut fixture = Fixture {
+        server,
+        session: connecting.await.unwrap().unwrap(),
+        events,
+        sink: FolderSink::new(),
+    };
+    let (call, id) = fixture.call_seen().await;
+    let data = "A".repeat(crate::wire::MIN_PAYLOAD_BYTES);
+    let block = json!({ "type": "audio", "data": data, "mimeType": "audio/wav" });
+    fixture
+        .server
+        .send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [block] } }))
+        .await;
+    call.await.unwrap().unwrap();
+    assert_eq!(*sink.elsewhere.lock(), [true]);
+}

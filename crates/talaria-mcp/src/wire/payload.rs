@@ -6,7 +6,7 @@ use talaria_types::{PayloadError, PayloadRefusal, PayloadSink, PayloadWriter, St
 use super::text::{Unescaped, unescape};
 
 /// Shorter strings stay inline: a handle would cost more than it saves.
-pub(super) const MIN_PAYLOAD_BYTES: usize = 16 * 1024;
+pub(crate) const MIN_PAYLOAD_BYTES: usize = 16 * 1024;
 
 /// Encoded bytes decoded at a time; bounds what one payload takes beside the message.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -326,11 +326,17 @@ impl<'a> Reader<'a> {
     /// Of a key that stands twice the last value counts; the payloads of the first go with it.
     fn forget(&mut self) {
         if let Some(pointer) = self.pointer.strip_prefix(self.result_at) {
-            self.payloads.retain(|known, _| {
-                known
-                    .strip_prefix(pointer)
-                    .is_none_or(|deeper| !deeper.is_empty() && !deeper.starts_with('/'))
-            });
+            self.payloads.remove(pointer);
+            // All that stands below it, and nothing else: `0` comes next after `/`.
+            let below = format!("{pointer}/")..format!("{pointer}0");
+            let below: Vec<_> = self
+                .payloads
+                .range(below)
+                .map(|(known, _)| known.clone())
+                .collect();
+            for known in below {
+                self.payloads.remove(&known);
+            }
         }
     }
 

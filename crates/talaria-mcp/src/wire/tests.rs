@@ -208,6 +208,20 @@ fn of_a_key_that_stands_twice_the_last_counts() {
 }
 
 #[test]
+fn a_key_that_stands_twice_loses_its_own_payloads_and_no_others() {
+    let data = zeros(30_000);
+    let text = format!(
+        r#"{{"a":{{"data":"{data}","deep":[{{"data":"{data}"}}]}},"a!":{{"data":"{data}"}},
+            "a0":{{"data":"{data}"}},"data":"{data}","a":1,"data":2}}"#
+    );
+    let result = result(text.as_bytes());
+    assert_eq!(
+        result.payloads.keys().collect::<Vec<_>>(),
+        ["/a!/data", "/a0/data"]
+    );
+}
+
+#[test]
 fn lone_surrogates_become_the_replacement_character() {
     let result = result(br#"["a\ud800b","\udc00","\ud83d\ude00","\ud800\ud83d\ude00"]"#);
     assert_eq!(
