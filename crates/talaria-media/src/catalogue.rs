@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) record: Option<Box<Record>>,
     /// Whether the file itself was seen to be what the index says.
     pub(crate) verified: bool,
+    /// Whether it could not be removed; then others go before it.
+    stuck: bool,
     leases: usize,
     scan: u64,
 }
@@ -75,9 +77,15 @@ impl Entry {
             used: created,
             record,
             verified: false,
+            stuck: false,
             leases: 0,
             scan: 0,
         }
+    }
+
+    pub(crate) const fn stuck(mut self) -> Self {
+        self.stuck = true;
+        self
     }
 
     pub(crate) const fn verified(mut self) -> Self {
@@ -166,14 +174,16 @@ impl Catalogue {
         }
     }
 
-    /// Promises room for one file and takes out what must go for it.
+    /// Promises room for one file and takes out what must go for it. Files that could not be
+    /// removed before are tried again only if `retry` says so.
     pub(crate) fn reserve(
         &mut self,
         bytes: u64,
         bounds: &Bounds,
         now: SystemTime,
+        retry: bool,
     ) -> Result<Victims, NoRoom> {
-        let (victims, enough) = self.pick(bytes, 1, bounds, now);
+        let (victims, enough) = self.pick((bytes, 1), bounds, now, retry);
         if !enough {
             return Err(NoRoom);
         }
@@ -202,7 +212,7 @@ impl Catalogue {
 
     /// Takes out what is over the quota, as far as it may be removed.
     pub(crate) fn take_excess(&mut self, bounds: &Bounds, now: SystemTime) -> Victims {
-        let (victims, _) = self.pick(0, 0, bounds, now);
+        let (victims, _) = self.pick((0, 0), bounds, now, true);
         self.take_all(victims)
     }
 
@@ -237,10 +247,10 @@ impl Catalogue {
     /// The least recently used removable files that make room, and whether they are enough.
     fn pick(
         &self,
-        bytes: u64,
-        files: usize,
+        (bytes, files): (u64, usize),
         bounds: &Bounds,
         now: SystemTime,
+        retry: bool,
     ) -> (Vec<Location>, bool) {
         let wanted = self
             .bytes
@@ -254,13 +264,16 @@ impl Catalogue {
             .saturating_add(files);
         let mut excess_files = wanted.saturating_sub(bounds.max_files);
         let mut picked = Vec::new();
-        for (_, location) in &self.by_use {
+        let by_use = || {
+            let locations = self.by_use.iter().map(|(_, location)| location);
+            locations.filter_map(|location| Some((location, self.entries.get(location)?)))
+        };
+        let fresh = by_use().filter(|(_, entry)| !entry.stuck);
+        let stuck = by_use().filter(|(_, entry)| entry.stuck && retry);
+        for (location, entry) in fresh.chain(stuck) {
             if excess_bytes == 0 && excess_files == 0 {
                 break;
             }
-            let Some(entry) = self.entries.get(location) else {
-                continue;
-            };
             if entry.removable(now, bounds.grace) {
                 excess_bytes = excess_bytes.saturating_sub(entry.bytes);
                 excess_files = excess_files.saturating_sub(1);

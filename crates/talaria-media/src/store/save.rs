@@ -18,6 +18,8 @@ use crate::staging::{STAGING, is_staging_name};
 
 /// Random names that may be taken already before the store gives up.
 const NAME_TRIES: usize = 8;
+/// Rounds of removals that may fail before a save gives up; the next one goes on from there.
+const ROOM_TRIES: usize = 16;
 /// A longer source address is not kept with the file.
 const MAX_URI_BYTES: usize = 16 * 1024;
 /// A longer media type is none.
@@ -27,6 +29,15 @@ const MAX_TYPE_BYTES: usize = 1024;
 struct Room<'a> {
     inner: &'a Inner,
     bytes: u64,
+}
+
+/// What became of a wish for room.
+enum Reserved<'a> {
+    Room(Room<'a>),
+    /// A file that had to go cannot be removed.
+    Stuck(io::Error),
+    /// Nothing is left that may go.
+    Full,
 }
 
 impl Inner {
@@ -75,12 +86,41 @@ impl Inner {
     }
 
     fn reserve(&self, bytes: u64, now: SystemTime) -> Result<Room<'_>, StoreError> {
-        let reserved = self.catalogue.lock().reserve(bytes, &self.bounds, now);
-        let victims =
-            reserved.map_err(|_no_room| StoreError::over_quota(bytes, self.bounds.max_bytes))?;
+        let mut fault = None;
+        for _ in 0..ROOM_TRIES {
+            match self.reserve_once(bytes, now, false) {
+                Reserved::Room(room) => return Ok(room),
+                Reserved::Stuck(error) => fault = Some(error),
+                Reserved::Full => break,
+            }
+        }
+        // What could not be removed may go by now.
+        match (self.reserve_once(bytes, now, true), fault) {
+            (Reserved::Room(room), _) => Ok(room),
+            (Reserved::Stuck(error), _) | (Reserved::Full, Some(error)) => {
+                Err(StoreError::disk("stored", error))
+            }
+            (Reserved::Full, None) => Err(StoreError::over_quota(bytes, self.bounds.max_bytes)),
+        }
+    }
+
+    /// Of what has to go, a file that cannot be removed keeps its room.
+    fn reserve_once(&self, bytes: u64, now: SystemTime, retry: bool) -> Reserved<'_> {
+        let reserved = self
+            .catalogue
+            .lock()
+            .reserve(bytes, &self.bounds, now, retry);
+        let Ok(victims) = reserved else {
+            return Reserved::Full;
+        };
         let room = Room { inner: self, bytes };
-        self.discard(victims, "quota")?;
-        Ok(room)
+        match self.remove(victims, "quota") {
+            (_, None) => Reserved::Room(room),
+            (_, Some(error)) => {
+                tracing::warn!(reason = "quota", %error, "a media file cannot be removed");
+                Reserved::Stuck(error)
+            }
+        }
     }
 
     /// The bytes as a finished staging file.

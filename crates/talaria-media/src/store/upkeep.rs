@@ -84,12 +84,16 @@ impl Inner {
     fn remove_quietly(&self, victims: Victims, reason: &'static str) -> Discarded {
         let (discarded, fault) = self.remove(victims, reason);
         if let Some(error) = fault {
-            StoreError::disk("removed", error).report();
+            tracing::warn!(reason, %error, "a media file cannot be removed");
         }
         discarded
     }
 
-    fn remove(&self, victims: Victims, reason: &'static str) -> (Discarded, Option<io::Error>) {
+    pub(super) fn remove(
+        &self,
+        victims: Victims,
+        reason: &'static str,
+    ) -> (Discarded, Option<io::Error>) {
         let mut discarded = Discarded::default();
         if victims.is_empty() {
             return (discarded, None);
@@ -130,7 +134,7 @@ impl Inner {
     fn put_back(&self, entries: Victims) {
         let mut catalogue = self.catalogue.lock();
         for (location, entry) in entries {
-            catalogue.insert(location, entry);
+            catalogue.insert(location, entry.stuck());
         }
     }
 

@@ -61,6 +61,30 @@ fn a_save_over_the_quota_fails_when_all_is_young() {
 }
 
 #[test]
+fn a_file_that_cannot_be_removed_does_not_stop_the_store() {
+    let bench = Bench::new();
+    let store = bench.open();
+    let stuck = save(&store, &[1; 100_000]);
+    // Not even root unlinks a directory.
+    fs::remove_file(&stuck.path).unwrap();
+    fs::create_dir(&stuck.path).unwrap();
+    for _ in 0..20 {
+        bench.pass(HOUR);
+        let saved = save(&store, &[2; 500_000]);
+        assert!(saved.path.is_file());
+    }
+    bench.pass(HOUR);
+    let refused = store
+        .save(document("b.pdf", &[3; 950_000]), None)
+        .unwrap_err();
+    assert!(refused.detail.contains("stored"), "{}", refused.detail);
+    // Once it can be removed, it is.
+    fs::remove_dir(&stuck.path).unwrap();
+    save(&store, &[3; 950_000]);
+    assert_eq!(bench.listing("documents").len(), 1);
+}
+
+#[test]
 fn a_refused_save_removes_nothing_and_keeps_no_room() {
     let bench = Bench::new();
     let store = bench.open();
