@@ -17,7 +17,7 @@ pub use http::{ActiveRequest, http_request_began, http_request_ended};
 pub use load::{deadline_exceeded, queue_depth, queue_refused, server_load, server_queue_waited};
 pub use server::{
     McpOperation, catalogue_changed, mcp_operation_ended, mcp_session_ended, server_reconnect,
-    server_removed, server_state_changed,
+    server_state_changed,
 };
 pub use wire::{wire_fault, wire_mended, wire_received};
 

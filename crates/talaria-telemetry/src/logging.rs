@@ -11,7 +11,9 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// What is logged unless the operator says otherwise.
-pub const DEFAULT_FILTER: &str = "info,rmcp=warn";
+///
+/// What rmcp calls an error is a failure that Talaria reports itself, with the server's name.
+pub const DEFAULT_FILTER: &str = "info,rmcp=off,actix_server=warn";
 
 /// Lines that may wait for the writer.
 const QUEUED_LINES: usize = 16_384;

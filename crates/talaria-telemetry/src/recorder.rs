@@ -64,9 +64,7 @@ impl MetricsHandle {
         self.state.process.collect();
         self.state.series.refresh_dropped_log_lines();
         let exported = self.state.exporter.render();
-        self.state
-            .series
-            .with_removed(|removed| text::arrange(&exported, CATALOGUE, removed))
+        text::arrange(&exported, CATALOGUE)
     }
 
     /// Names where the log counts the lines it drops.

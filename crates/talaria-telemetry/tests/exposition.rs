@@ -291,34 +291,6 @@ fn state_gauge_follows_the_server_and_names_the_reason() {
 }
 
 #[test]
-fn series_of_a_removed_server_end_and_come_back_with_it() {
-    talaria_telemetry::install().expect("installs");
-    let [gone, kept] = [ServerName::from("gone"), ServerName::from("gone too, not")];
-    fire_every_event(&gone);
-    fire_every_event(&kept);
-    assert!(render().contains("server=\"gone\""));
-    events::server_removed(&gone);
-    events::server_load(&gone, 1, 1);
-    let text = render();
-    assert!(
-        !text.contains("server=\"gone\""),
-        "late events do not bring it back"
-    );
-    assert_eq!(
-        value(&text, "talaria_server_up", &[("server", "gone too, not")]),
-        Some(1.0)
-    );
-    events::server_state_changed(&gone, "stopped", "starting", "added");
-    let text = render();
-    assert_eq!(
-        value(&text, "talaria_server_up", &[("server", "gone")]),
-        Some(0.0)
-    );
-    let state = [("server", "gone"), ("state", "ready")];
-    assert_eq!(value(&text, "talaria_server_state", &state), Some(0.0));
-}
-
-#[test]
 fn odd_names_do_not_break_the_text() {
     talaria_telemetry::install().expect("installs");
     let server = ServerName::from("a\"b\\c\nd,server=\"x\"");
@@ -327,8 +299,6 @@ fn odd_names_do_not_break_the_text() {
     let text = render();
     let labels = [("server", "a_b_c_d,server=_x_")];
     assert_eq!(value(&text, "talaria_server_up", &labels), Some(1.0));
-    events::server_removed(&server);
-    assert!(!render().contains("a_b_c_d"));
 }
 
 #[test]

@@ -99,18 +99,9 @@ pub fn server_state_changed(
         );
     }
     let Some(series) = installed() else { return };
-    series.revive_server(server);
     series
         .server(server)
         .state_changed(to, reason_label(reason));
-}
-
-/// A server went away for good; its series end.
-pub fn server_removed(server: &ServerName) {
-    tracing::info!(server = server.as_str(), "server removed");
-    if let Some(series) = installed() {
-        series.remove_server(server);
-    }
 }
 
 /// A reconnect was started.

@@ -1,6 +1,6 @@
 //! Handles to series: cached where the labels are few and hot, looked up elsewhere.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,7 +31,6 @@ pub(crate) struct Series {
     log_lines_dropped: Counter,
     log_drops: Mutex<Option<ErrorCounter>>,
     servers: RwLock<HashMap<ServerName, Arc<ServerSeries>>>,
-    removed: RwLock<HashSet<ServerName>>,
     tools_named: AtomicUsize,
 }
 
@@ -61,7 +60,6 @@ impl Series {
             log_lines_dropped: counter(&LOG_LINES_DROPPED, []),
             log_drops: Mutex::new(None),
             servers: RwLock::new(HashMap::new()),
-            removed: RwLock::new(HashSet::new()),
             tools_named: AtomicUsize::new(0),
         }
     }
@@ -76,27 +74,6 @@ impl Series {
             .entry(name.clone())
             .or_insert_with(|| Arc::new(ServerSeries::new(name)));
         Arc::clone(known)
-    }
-
-    /// Shows a server's series again that was removed before.
-    pub(crate) fn revive_server(&self, name: &ServerName) {
-        if self.removed.read().contains(name) {
-            self.removed.write().remove(name);
-        }
-    }
-
-    /// Leaves the server's series out until it is revived; late events do not bring it back.
-    pub(crate) fn remove_server(&self, name: &ServerName) {
-        self.removed.write().insert(name.clone());
-        let Some(series) = self.servers.write().remove(name) else {
-            return;
-        };
-        self.tools_named
-            .fetch_sub(series.tools.read().len(), Ordering::Relaxed);
-        series.enter_state(None);
-        series.up.set(0.0);
-        series.in_flight.set(0.0);
-        series.pending.set(0.0);
     }
 
     /// The label of a tool: its name, or `other` once too many have one.
@@ -137,10 +114,6 @@ impl Series {
         self.log_lines_dropped
             .absolute(u64::try_from(dropped).unwrap_or(u64::MAX));
     }
-
-    pub(super) fn with_removed<T>(&self, then: impl FnOnce(&HashSet<ServerName>) -> T) -> T {
-        then(&self.removed.read())
-    }
 }
 
 impl ServerSeries {
@@ -161,21 +134,16 @@ impl ServerSeries {
     /// Shows the state the server is in and zeroes the one it left.
     pub(crate) fn state_changed(&self, state: &'static str, reason: &'static str) {
         self.up.set(if state == "ready" { 1.0 } else { 0.0 });
-        self.enter_state(Some(gauge(
+        let entered = gauge(
             &SERVER_STATE,
             [self.label.clone(), state.into(), reason.into()],
-        )));
-    }
-
-    fn enter_state(&self, entered: Option<Gauge>) {
+        );
         let mut current = self.state.lock();
         if let Some(left) = current.take() {
             left.set(0.0);
         }
-        if let Some(entered) = entered {
-            entered.set(1.0);
-            *current = Some(entered);
-        }
+        entered.set(1.0);
+        *current = Some(entered);
     }
 }
 

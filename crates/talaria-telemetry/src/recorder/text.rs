@@ -1,26 +1,18 @@
-//! Arranges the exported text: families in catalogue order, series of removed servers left out,
-//! families without a series present with their help and type.
+//! Arranges the exported text: families in catalogue order, families without a series
+//! present with their help and type.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use talaria_types::ServerName;
-
 use crate::metrics::Family;
-use crate::recorder::series::label_text;
 
 /// Arranges what the exporter wrote. `catalogue` gives the order; what it lacks comes last.
-pub(super) fn arrange(
-    exported: &str,
-    catalogue: &[Family],
-    removed: &HashSet<ServerName>,
-) -> String {
-    let gone: Vec<String> = removed.iter().map(label_of).collect();
+pub(super) fn arrange(exported: &str, catalogue: &[Family]) -> String {
     let mut blocks = split(exported);
     let mut out = String::with_capacity(exported.len() + 4096);
     for family in catalogue {
         match blocks.remove(family.name) {
-            Some(lines) => write_block(&mut out, &lines, &gone),
+            Some(lines) => write_block(&mut out, &lines),
             None => {
                 // Writing to a string cannot fail.
                 let _written = write!(
@@ -36,7 +28,7 @@ pub(super) fn arrange(
     let mut rest: Vec<_> = blocks.into_iter().collect();
     rest.sort_unstable_by_key(|(name, _)| *name);
     for (_, lines) in rest {
-        write_block(&mut out, &lines, &gone);
+        write_block(&mut out, &lines);
     }
     out
 }
@@ -56,19 +48,10 @@ fn split(exported: &str) -> HashMap<&str, Vec<&str>> {
     blocks
 }
 
-fn write_block(out: &mut String, lines: &[&str], gone: &[String]) {
+fn write_block(out: &mut String, lines: &[&str]) {
     for line in lines {
-        let is_gone =
-            !line.starts_with('#') && gone.iter().any(|label| line.contains(label.as_str()));
-        if !is_gone {
-            out.push_str(line);
-            out.push('\n');
-        }
+        out.push_str(line);
+        out.push('\n');
     }
     out.push('\n');
-}
-
-/// The label as it stands in a line; `server` is the first label wherever it is one.
-fn label_of(server: &ServerName) -> String {
-    format!("{{server=\"{}\"", label_text(server.as_str()))
 }
