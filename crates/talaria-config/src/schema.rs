@@ -199,7 +199,7 @@ keys! {
         "`default` offers tools as `mcp__server__tool`, `none` under their own names.";
     "mcp_servers.*.trust", Any, "full", Used,
         "`full`, or `untrusted`: tools that are not read-only need an approval. Any other word means `untrusted`.";
-    "mcp_servers.*.keepalive_interval", Duration, "180", Used,
+    "mcp_servers.*.keepalive_interval", Duration, "180", Later,
         "How often an idle session is probed; at least 5 s. Stdio servers are probed only when it is set.";
     "mcp_servers.*.tools.include", TextList, "", Used,
         "Tools to offer, by name or shell wildcard; beats `exclude`. An empty list offers none.";
