@@ -47,7 +47,8 @@ macro_rules! programs {
     };
 }
 
-/// A running service. Dropping it kills it and everything it started.
+/// A running service. Dropping it kills it and everything it started, and fails the test when
+/// the service logged an error or a panic: those are for people to act on.
 #[derive(Debug)]
 pub struct Service {
     home: Arc<TempDir>,
@@ -279,7 +280,8 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        let failed = std::thread::panicking();
+        if failed {
             report(self.home.path());
         }
         // What is already gone needs no signal.
@@ -287,7 +289,22 @@ impl Drop for Service {
         for left in process::belonging_to(self.home.path()) {
             drop(process::signal(left.pid, Signal::SIGKILL));
         }
+        let complaints = complaints(self.home.path());
+        assert!(
+            failed || complaints.is_empty(),
+            "the service logged what somebody must act on: {complaints:#?}"
+        );
     }
+}
+
+/// Lines of the log that tell of a defect: errors and panics.
+fn complaints(home: &Path) -> Vec<String> {
+    let log = std::fs::read_to_string(stderr_path(home)).unwrap_or_default();
+    let marks = ["\"level\":\"ERROR\"", "panicked at"];
+    let lines = log
+        .lines()
+        .filter(|line| marks.iter().any(|mark| line.contains(mark)));
+    lines.map(str::to_owned).collect()
 }
 
 /// Shows the end of the log of a service whose test failed.

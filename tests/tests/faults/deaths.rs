@@ -275,3 +275,46 @@ async fn a_server_that_answers_again_and_again_after_a_death_keeps_its_tools() {
     assert_eq!(listed["tools"].as_array().unwrap().len(), 2, "{listed}");
     assert_eq!(text_of_call(&service).await, "back");
 }
+
+#[tokio::test]
+async fn l02_failed_starts_are_spaced_and_the_fourth_connects() {
+    let dies = || [exits(1)];
+    let script = Script::new("late")
+        .on_method("initialize", dies())
+        .on_method("initialize", dies())
+        .on_method("initialize", dies())
+        .on_method(
+            "initialize",
+            [Action::Answer {
+                result: json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "late", "version": "1.0.0"},
+                }),
+            }],
+        )
+        .text_tool("t", "at last");
+    let service = Service::builder(programs!())
+        .unwrap()
+        .stdio("late", script)
+        .unwrap();
+    let service = service.start().await.unwrap();
+    let records = service.records("late").unwrap();
+    let asked = records
+        .iter()
+        .filter(|record| record.method() == Some("initialize"));
+    let times: Vec<u64> = asked.map(|record| record.at_ms).collect();
+    let pauses: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(pauses.len(), 3, "{pauses:?}");
+    for (pause, wanted) in pauses.iter().zip([1_000, 2_000, 4_000]) {
+        // The pause itself varies by a fifth; starting a process adds to it.
+        let range = wanted * 8 / 10..=wanted * 12 / 10 + 1_000;
+        assert!(range.contains(pause), "{pauses:?}");
+    }
+    let delivery = service
+        .call("late", "t", json!({}))
+        .await
+        .unwrap()
+        .ok()
+        .unwrap();
+    assert_eq!(delivery["text"], "at last");
+}
