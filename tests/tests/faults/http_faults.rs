@@ -401,3 +401,26 @@ async fn a_caller_that_goes_away_is_told_to_the_http_server() {
     .await
     .unwrap();
 }
+
+#[tokio::test]
+async fn l07_an_explicit_reconnect_does_not_wait_for_its_turn() {
+    let script = || Script::new("s").text_tool("t", "ok");
+    let server = HttpServer::start(script()).unwrap();
+    let address = server.address();
+    let builder = Service::builder(programs!()).unwrap().http("s", &server);
+    drop(server);
+    let service = builder.start_unsettled().await.unwrap();
+    // Once the pauses have grown, the next attempt of its own is far away.
+    wait_for("a long pause", PATIENCE, || async {
+        let status = service.server("s").await.unwrap();
+        let pause = status["next_attempt_ms"].as_u64().unwrap_or(0);
+        if pause > 3_000 { Ok(()) } else { Err(status) }
+    })
+    .await
+    .unwrap();
+    let _back = HttpServer::start_at(script(), address).unwrap();
+    let (again, took) = timed(service.post("/v1/servers/s/reconnect", &json!({}))).await;
+    assert_eq!(again.unwrap().ok().unwrap()["state"], "ready");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(text_of_call(&service).await, "ok");
+}
