@@ -53,10 +53,11 @@ impl Record {
         self.message.get("method")?.as_str()
     }
 
-    /// Whether it is a call of this tool.
+    /// Whether it is a call of this tool coming in; a disconnection names its call too.
     #[must_use]
     pub fn calls(&self, tool: &str) -> bool {
-        self.method() == Some("tools/call")
+        self.kind == RecordKind::Message
+            && self.method() == Some("tools/call")
             && self.message.pointer("/params/name").and_then(Value::as_str) == Some(tool)
     }
 }
