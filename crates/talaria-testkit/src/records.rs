@@ -53,11 +53,10 @@ impl Record {
         self.message.get("method")?.as_str()
     }
 
-    /// Whether it is a call of this tool coming in; a disconnection names its call too.
+    /// Whether it concerns a call of this tool: the call itself, or the loss of its connection.
     #[must_use]
     pub fn calls(&self, tool: &str) -> bool {
-        self.kind == RecordKind::Message
-            && self.method() == Some("tools/call")
+        self.method() == Some("tools/call")
             && self.message.pointer("/params/name").and_then(Value::as_str) == Some(tool)
     }
 }
@@ -124,7 +123,7 @@ impl Records {
         self.memory
             .lock()
             .iter()
-            .filter(|record| record.calls(tool))
+            .filter(|record| record.kind == RecordKind::Message && record.calls(tool))
             .count()
     }
 
@@ -134,7 +133,7 @@ impl Records {
         self.memory
             .lock()
             .iter()
-            .filter(|record| record.method() == Some(method))
+            .filter(|record| record.kind == RecordKind::Message && record.method() == Some(method))
             .count()
     }
 }
