@@ -99,7 +99,7 @@ pub async fn run(shape: Shape, clients: usize, time: Duration) -> anyhow::Result
 }
 
 async fn one_loop(shape: Arc<Shape>, until: Instant) -> anyhow::Result<Outcome> {
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let client = talaria_testkit::service::http_client()?;
     let body = serde_json::to_vec(&shape.body)?;
     let mut outcome = Outcome::new()?;
     while Instant::now() < until {

@@ -52,7 +52,7 @@ impl Prometheus {
             _child: child,
             _folder: folder,
             base: format!("http://127.0.0.1:{port}"),
-            client: reqwest::Client::builder().no_proxy().build()?,
+            client: talaria_testkit::service::http_client()?,
         };
         wait_for(
             "Prometheus to be ready",

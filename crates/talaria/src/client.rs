@@ -54,6 +54,8 @@ impl ServiceClient {
     /// The address is none that HTTP can reach.
     pub fn new(base: &str, token: Option<String>) -> Result<Self, CommandError> {
         let base = parse_base(base)?;
+        // The cryptography behind TLS, once for the process; another that is there serves as well.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let mut builder = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
@@ -360,7 +362,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_nobody_listens_on_is_unreachable() {
-        crate::install_tls_provider();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

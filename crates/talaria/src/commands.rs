@@ -78,7 +78,6 @@ impl Surroundings {
 /// # Errors
 /// Whatever keeps it from doing its work, with the exit code.
 pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
-    crate::install_tls_provider();
     let output = if arguments.json {
         Output::Json
     } else {

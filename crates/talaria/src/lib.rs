@@ -54,9 +54,3 @@ pub fn main() -> ExitCode {
         }
     }
 }
-
-/// Names the cryptography behind TLS, once for the process.
-pub(crate) fn install_tls_provider() {
-    // Another provider that is there already serves as well.
-    drop(rustls::crypto::ring::default_provider().install_default());
-}

@@ -2,6 +2,7 @@
 
 use talaria_mcp::PeerInfo;
 
+use crate::cleaned_words;
 use crate::server::ServerHandle;
 use crate::supervisor::ServerStatus;
 
@@ -27,11 +28,9 @@ pub(crate) fn of(server: &ServerHandle) -> ServerStatus {
     }
 }
 
+/// The server's own words, so cleaned.
 fn server_info(peer: &PeerInfo) -> String {
-    if peer.version.is_empty() {
-        return peer.name.clone();
-    }
-    format!("{} {}", peer.name, peer.version)
+    cleaned_words(&format!("{} {}", peer.name, peer.version))
 }
 
 fn transport(network: &str) -> &'static str {
