@@ -28,7 +28,7 @@ test-one name:
 # Tests against real MCP servers; installs them first.
 test-peers:
     .ci/peers
-    cargo test -p talaria-tests --features peers
+    cargo test --workspace --features talaria-tests/peers --test peers --test differential
 
 # Rustdoc with warnings as errors.
 doc:
