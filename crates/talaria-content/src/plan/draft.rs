@@ -80,7 +80,10 @@ impl Draft {
         let meta = reference::apply(Root::Meta, plan.meta, &plan.patches, &files);
         let meta = vendor_meta(meta, &mut notices);
         let mut lines = compose(plan.parts, &files, plan.is_error, plan.request.format);
-        if let Some(dropped) = meta.line {
+        // The text of a failed result is the tool's own words only (specification 1.14).
+        if let Some(dropped) = meta.line
+            && !is_error_text_only
+        {
             lines.push(Line::own(dropped));
         }
         let draft = Assembly {

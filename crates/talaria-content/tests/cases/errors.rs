@@ -17,6 +17,13 @@ fn c44_c45_texts_are_joined_with_newlines() {
 }
 
 #[test]
+fn a_meta_that_is_dropped_adds_no_words_to_an_error() {
+    let value = json!({"isError": true, "content": [{"type": "text", "text": "a"}],
+        "_meta": {"com.e/big": "x".repeat(20_000)}});
+    assert_eq!(Bench::hermes_answer(value), json!({"error": "a"}));
+}
+
+#[test]
 fn c47_e08_m08_nothing_but_text_in_format_hermes() {
     let value = json!({"isError": true, "content": [
         {"type": "text", "text": "bad key sk-abc123"},
