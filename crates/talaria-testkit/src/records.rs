@@ -160,3 +160,24 @@ fn epoch_ms() -> u64 {
     let since = talaria_types::runtime::wall_clock().duration_since(UNIX_EPOCH);
     u64::try_from(since.unwrap_or(Duration::ZERO).as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_disconnection_is_not_counted_as_another_call() {
+        let records = Records::open(None).unwrap();
+        let call = json!({"method": "tools/call", "params": {"name": "t"}});
+        for kind in [RecordKind::Message, RecordKind::Disconnected] {
+            records.add(kind, call.clone(), BTreeMap::new()).unwrap();
+        }
+        assert_eq!(
+            (records.calls_of("t"), records.count_of("tools/call")),
+            (1, 1)
+        );
+        assert_eq!(records.all().len(), 2);
+    }
+}

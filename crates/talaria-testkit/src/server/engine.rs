@@ -78,7 +78,11 @@ impl Engine {
     pub(crate) fn new(script: Script) -> anyhow::Result<Arc<Self>> {
         let records = Records::open(script.record.as_deref())?;
         let mut turns = BTreeMap::new();
-        for record in records.all() {
+        let messages = records
+            .all()
+            .into_iter()
+            .filter(|record| record.kind == RecordKind::Message);
+        for record in messages {
             if let Some(key) = turn_key(&record.message) {
                 *turns.entry(key).or_default() += 1;
             }
