@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 /// Longest event id, and longest line of any field but `data`.
 const FIELD_BYTES: usize = 4 * 1024;
 
+/// One of these at the very beginning is not part of the stream (HTML standard, 9.2.6).
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What is kept of either end of an event over the limit.
 const END_BYTES: usize = 1024;
 
@@ -48,6 +51,8 @@ pub(crate) struct EventParts {
 pub(crate) struct EventFramer {
     limit: usize,
     line: LineState,
+    /// Nothing but the beginning of a byte order mark has come yet.
+    at_start: bool,
     /// A carriage return was the last byte; a line feed after it belongs to it.
     after_return: bool,
     parts: EventParts,
@@ -78,6 +83,7 @@ impl EventFramer {
         Self {
             limit,
             line: LineState::Collecting(Vec::new()),
+            at_start: true,
             after_return: false,
             parts: EventParts::default(),
             has_data: false,
@@ -137,6 +143,12 @@ impl EventFramer {
             }
             LineState::Collecting(line) => {
                 line.extend_from_slice(piece);
+                if self.at_start && line.len() >= BYTE_ORDER_MARK.len() {
+                    self.at_start = false;
+                    if line.starts_with(BYTE_ORDER_MARK) {
+                        line.drain(..BYTE_ORDER_MARK.len());
+                    }
+                }
                 if let Some(value) = line.strip_prefix(b"data:") {
                     let value = value.to_vec();
                     let is_first = value.is_empty();
@@ -182,6 +194,7 @@ impl EventFramer {
     }
 
     fn end_line(&mut self) {
+        self.at_start = false;
         let line = match std::mem::replace(&mut self.line, LineState::Collecting(Vec::new())) {
             LineState::Data { .. } | LineState::Skipping => return,
             LineState::Collecting(line) => line,
@@ -278,6 +291,17 @@ mod tests {
             events(100, &[b"data:", b" ", b" x\n\n"]),
             [message(" x", None, None)]
         );
+    }
+
+    #[test]
+    fn one_byte_order_mark_before_the_first_event_is_left_out() {
+        for pieces in [
+            vec![b"\xef\xbb\xbfdata: x\n\n".as_slice()],
+            vec![b"\xef", b"\xbb", b"\xbfdata", b": x\n\n"],
+        ] {
+            assert_eq!(events(100, &pieces), [message("x", None, None)]);
+        }
+        assert_eq!(events(100, &[b"\n\xef\xbb\xbfdata: x\n\n"]), []);
     }
 
     #[test]

@@ -291,10 +291,12 @@ pub(super) fn how_to_read(reader: &ReaderTool) -> String {
     }
 }
 
-/// What a line calls the resource: its declared type, else its address.
+/// What a line calls the resource: its declared type and its address, so that one of several is
+/// told from the others.
 fn label(object: &Object) -> String {
     match (fields::media_type(object), fields::words(object, &["uri"])) {
-        (Some(declared), _) => field(declared),
+        (Some(declared), Some(uri)) => format!("{}, uri={}", field(declared), address(uri)),
+        (Some(declared), None) => field(declared),
         (None, Some(uri)) => address(uri),
         (None, None) => "unknown type".to_owned(),
     }
