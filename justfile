@@ -3,7 +3,7 @@
 set positional-arguments
 
 tools := justfile_directory() / ".tools"
-peers := justfile_directory() / ".peers"
+release := env("CARGO_TARGET_DIR", justfile_directory() / "target") / "release"
 
 # List the recipes.
 _default:
@@ -46,11 +46,13 @@ docs-tables:
 
 # Load: small calls and 1 MiB deliveries while Prometheus scrapes.
 load *args:
-    cargo run --release -p talaria-benches --bin load -- "$@"
+    cargo build --release --workspace --bins
+    "{{ release }}/load" "$@"
 
 # Isolation: latency of small calls beside wedged, streaming and flooding servers.
 isolation *args:
-    cargo run --release -p talaria-benches --bin isolation -- "$@"
+    cargo build --release --workspace --bins
+    "{{ release }}/isolation" "$@"
 
 # Fuzz one target (frame, result, file_name, base64) for some seconds; needs a nightly toolchain.
 fuzz target seconds="600":

@@ -15,15 +15,8 @@ pub fn build() -> anyhow::Result<Programs> {
     let folder = here.parent().context("the folder of this program")?;
     let release = !cfg!(debug_assertions);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args([
-        "build",
-        "--quiet",
-        "--package",
-        "talaria",
-        "--package",
-        "talaria-tests",
-        "--bins",
-    ]);
+    // The whole workspace, so that features unify as in the build of this program.
+    cargo.args(["build", "--quiet", "--workspace", "--bins"]);
     if release {
         cargo.arg("--release");
     }

@@ -55,6 +55,7 @@ fn assert_rest_arrived(delivery: &Value) {
         "{lines:?}"
     );
     assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[1].contains("report.bin"), "{lines:?}");
 }
 
 #[tokio::test]
