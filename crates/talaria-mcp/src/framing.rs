@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::oversize::Oversize;
+
 /// What is kept of the beginning of a line over the limit: enough for the fields before the
 /// result.
 const HEAD_BYTES: usize = 1024;
@@ -39,13 +41,6 @@ pub struct LineFramer {
     line: Vec<u8>,
     oversize: Option<Oversize>,
     frames: VecDeque<Frame>,
-}
-
-#[derive(Debug)]
-struct Oversize {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    bytes: u64,
 }
 
 impl LineFramer {
@@ -104,22 +99,17 @@ impl LineFramer {
         }
         // The buffer goes away here, not at the end of a line that may never end.
         let line = std::mem::take(&mut self.line);
-        let head = line
-            .get(..HEAD_BYTES.min(line.len()))
-            .unwrap_or_default()
-            .to_vec();
-        let mut oversize = Oversize {
-            head: head.clone(),
-            tail: Vec::new(),
-            bytes: 0,
-        };
-        oversize.grow(&line);
+        let oversize = Oversize::began(&line, HEAD_BYTES, TAIL_BYTES);
+        let head = oversize.head.clone();
         self.oversize = Some(oversize);
         self.frames.push_back(Frame::OversizeBegan { head });
     }
 
     fn end_line(&mut self) {
-        if let Some(Oversize { head, tail, bytes }) = self.oversize.take() {
+        if let Some(Oversize {
+            head, tail, bytes, ..
+        }) = self.oversize.take()
+        {
             self.frames
                 .push_back(Frame::OversizeEnded { head, tail, bytes });
             return;
@@ -128,20 +118,6 @@ impl LineFramer {
         if !line.is_empty() {
             self.frames.push_back(Frame::Line(line));
         }
-    }
-}
-
-impl Oversize {
-    fn grow(&mut self, piece: &[u8]) {
-        self.bytes = self
-            .bytes
-            .saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-        let end = piece
-            .get(piece.len().saturating_sub(TAIL_BYTES)..)
-            .unwrap_or_default();
-        self.tail.extend_from_slice(end);
-        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..surplus);
     }
 }
 

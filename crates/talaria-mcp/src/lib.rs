@@ -9,6 +9,7 @@ pub mod wire;
 
 mod http;
 mod intake;
+mod oversize;
 mod process;
 mod spawn;
 mod sse;

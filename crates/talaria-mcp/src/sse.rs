@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use crate::oversize::Oversize;
+
 /// Longest event id, and longest line of any field but `data`.
 const FIELD_BYTES: usize = 4 * 1024;
 
@@ -69,13 +71,6 @@ enum LineState {
     Data { is_first: bool },
     /// The rest of the line is of no interest.
     Skipping,
-}
-
-#[derive(Debug)]
-struct Oversize {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    bytes: u64,
 }
 
 impl EventFramer {
@@ -179,16 +174,8 @@ impl EventFramer {
             return;
         }
         let data = std::mem::take(&mut self.parts.data);
-        let head = data
-            .get(..END_BYTES.min(data.len()))
-            .unwrap_or_default()
-            .to_vec();
-        let mut oversize = Oversize {
-            head: head.clone(),
-            tail: Vec::new(),
-            bytes: 0,
-        };
-        oversize.grow(&data);
+        let oversize = Oversize::began(&data, END_BYTES, END_BYTES);
+        let head = oversize.head.clone();
         self.oversize = Some(oversize);
         self.events.push_back(Event::OversizeBegan { head });
     }
@@ -217,27 +204,16 @@ impl EventFramer {
     fn dispatch(&mut self) {
         self.has_data = false;
         let parts = std::mem::take(&mut self.parts);
-        if let Some(Oversize { head, tail, bytes }) = self.oversize.take() {
+        if let Some(Oversize {
+            head, tail, bytes, ..
+        }) = self.oversize.take()
+        {
             self.events
                 .push_back(Event::OversizeEnded { head, tail, bytes });
         }
         if parts != EventParts::default() {
             self.events.push_back(Event::Message(parts));
         }
-    }
-}
-
-impl Oversize {
-    fn grow(&mut self, piece: &[u8]) {
-        self.bytes = self
-            .bytes
-            .saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-        let end = piece
-            .get(piece.len().saturating_sub(END_BYTES)..)
-            .unwrap_or_default();
-        self.tail.extend_from_slice(end);
-        let surplus = self.tail.len().saturating_sub(END_BYTES);
-        self.tail.drain(..surplus);
     }
 }
 
