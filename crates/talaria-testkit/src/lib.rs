@@ -7,6 +7,7 @@
 pub mod exposition;
 pub mod field_cases;
 pub mod payload;
+pub mod pictures;
 pub mod process;
 pub mod records;
 pub mod samples;
@@ -16,6 +17,7 @@ pub mod service;
 pub mod wait;
 
 pub use payload::PayloadSpec;
+pub use pictures::SeenPicture;
 pub use records::{Record, RecordKind, Records};
 pub use script::{Action, Part, Script};
 pub use server::{HttpServer, serve_stdio};

@@ -73,7 +73,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("axum", &[]),
     ("base64", &["talaria-content", "talaria", "talaria-testkit"]),
     ("clap", &["talaria"]),
-    ("image", &["talaria-image"]),
+    ("image", &["talaria-image", "talaria-testkit"]),
     ("metrics", &["talaria-telemetry"]),
     ("metrics-exporter-prometheus", &["talaria-telemetry"]),
     ("nix", &["talaria-mcp", "talaria-media", "talaria-testkit"]),

@@ -1,6 +1,7 @@
 //! One rule per kind of sentence.
 
 mod files;
+mod pictures;
 mod words;
 
 use base64::Engine as _;
@@ -49,28 +50,10 @@ pub(super) fn run(case: &FieldCase, must: &str, observed: &[Observed<'_>]) -> Re
         text,
         files,
     };
-    [images, flag, conduct, words::judge, files::judge]
+    [flag, conduct, pictures::judge, words::judge, files::judge]
         .into_iter()
         .find_map(|rule| rule(&scene, &sentence))
         .unwrap_or_else(|| Err("there is no rule for this sentence".to_owned()))
-}
-
-fn images(scene: &Scene<'_>, sentence: &str) -> Verdict {
-    let number = sentence
-        .trim_start_matches("exactly ")
-        .strip_suffix(" images are attached")
-        .or_else(|| {
-            sentence
-                .strip_prefix("exactly ")?
-                .strip_suffix(" image is attached")
-        })?;
-    let wanted: usize = number.parse().ok()?;
-    let attached = scene.one.delivery["attachments"]
-        .as_array()
-        .map_or(0, Vec::len);
-    Some(expect(attached == wanted, || {
-        format!("{attached} are attached")
-    }))
 }
 
 fn flag(scene: &Scene<'_>, sentence: &str) -> Verdict {

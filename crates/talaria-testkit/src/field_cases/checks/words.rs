@@ -7,7 +7,10 @@ const UNUSABLE: &[&str] = &[
     "unusable",
     "could not be decoded",
     "not an image",
+    "no image",
     "damaged",
+    "unsupported",
+    "empty",
 ];
 
 pub(super) fn judge(scene: &Scene<'_>, sentence: &str) -> Verdict {
@@ -43,6 +46,13 @@ pub(super) fn judge(scene: &Scene<'_>, sentence: &str) -> Verdict {
         }));
     }
     None
+}
+
+/// Whether a line about such a thing says that it cannot be used.
+pub(super) fn is_about_unusable(text: &str, what: &str) -> bool {
+    text.to_lowercase()
+        .lines()
+        .any(|line| line.contains(what) && UNUSABLE.iter().any(|word| line.contains(word)))
 }
 
 /// Sentences that begin with `contains` or `does not contain`.
@@ -234,7 +244,7 @@ fn tool_names(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with("mcp__"))
 }
 
-fn longest_base64_run(text: &str) -> usize {
+pub(super) fn longest_base64_run(text: &str) -> usize {
     let is_symbol =
         |character: char| character.is_ascii_alphanumeric() || "+/=".contains(character);
     text.split(|character: char| !is_symbol(character))
