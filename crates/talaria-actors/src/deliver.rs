@@ -56,7 +56,7 @@ impl DeliveryService {
             store,
             blocking,
             result_size_chars: config.result_size_chars,
-            mode: config.image_input_mode,
+            mode: config.gate.mode,
         }
     }
 

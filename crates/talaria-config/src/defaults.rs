@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 const MIB: usize = 1024 * 1024;
@@ -17,6 +18,15 @@ pub const MEDIA_MAX_BYTES: u64 = 10 * 1024 * 1024 * 1024;
 pub const MEDIA_TTL: Duration = Duration::from_secs(24 * 3600);
 /// `talaria.media.grace`.
 pub const MEDIA_GRACE: Duration = Duration::from_secs(10 * 60);
+
+/// `talaria.images.queue`.
+pub const IMAGE_QUEUE: NonZeroUsize = count(64);
+/// Most threads that may prepare pictures.
+pub const MAX_IMAGE_WORKERS: usize = 256;
+/// `vision.embed_target_bytes`, as in Hermes.
+pub const EMBED_TARGET_BYTES: usize = 256 * 1024;
+/// What `vision.embed_target_bytes` is clamped to.
+pub const EMBED_TARGET_BOUNDS: RangeInclusive<usize> = 64 * 1024..=4 * MIB;
 
 /// `talaria.calls.max_call_duration`.
 pub const MAX_CALL_DURATION: Duration = Duration::from_secs(3600);

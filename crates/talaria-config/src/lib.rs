@@ -5,6 +5,8 @@
 //! and checked. All problems are collected, each with its key path. Nothing here reads files,
 //! the environment or the clock.
 
+mod gate;
+mod images;
 mod load;
 mod own;
 mod server;

@@ -8,14 +8,15 @@ use talaria_types::ServerName;
 
 use crate::audit::{audit, audit_list, audit_named, audit_top_level};
 use crate::defaults;
+use crate::gate;
 use crate::interpolate::Variables;
 use crate::own;
 use crate::problem::{ConfigErrors, Findings, Problem};
-use crate::schema::{self, Kind, Place};
+use crate::schema::{self, Place};
 use crate::secrets::SecretValues;
 use crate::section::{Section, boolean_word};
 use crate::server::{self, Switches};
-use crate::tree::{Config, ImageInputMode, ServerEntry, TokenConfig};
+use crate::tree::{Config, ServerEntry, TokenConfig};
 use crate::yaml;
 
 /// Variable that switches all MCP servers off, as in Hermes.
@@ -108,6 +109,8 @@ fn read(root: &Map<String, Value>, variables: Variables<'_>, findings: &mut Find
             continue;
         }
         match schema::place(name) {
+            // The name of the main model alone will do.
+            Place::Section if name == "model" && value.is_string() => {}
             Place::Section => audit(findings, name, name, value),
             Place::NamedSections => audit_named(findings, name, &format!("{name}.*"), value),
             Place::ListOfSections => audit_list(findings, name, &format!("{name}[]"), value),
@@ -115,7 +118,7 @@ fn read(root: &Map<String, Value>, variables: Variables<'_>, findings: &mut Find
         }
     }
     let section = |name: &str| Section::new(name.to_owned(), root.get(name), variables);
-    let talaria = own::read(&section("talaria"), findings);
+    let talaria = own::read(&section("talaria"), &section("vision"), findings);
     let switches = read_switches(&section("mcp"), &section("timeouts"), variables, findings);
     let servers = read_servers(root.get("mcp_servers"), variables, switches, findings);
     warn_of_unknown_servers(&talaria.tokens, &servers, findings);
@@ -125,7 +128,7 @@ fn read(root: &Map<String, Value>, variables: Variables<'_>, findings: &mut Find
         result_size_chars: section("tool_budget")
             .count(findings, "mcp_result_size_chars")
             .map_or(defaults::RESULT_SIZE_CHARS, Into::into),
-        image_input_mode: read_image_mode(&section("agent"), findings),
+        gate: gate::read(root, variables, findings),
         secrets: SecretValues::default(),
         warnings: Vec::new(),
     }
@@ -184,32 +187,6 @@ fn read_servers(
             BTreeMap::new()
         }
     }
-}
-
-/// Any other word means `auto`, as in Hermes.
-fn read_image_mode(agent: &Section<'_>, findings: &mut Findings) -> ImageInputMode {
-    let modes = [
-        ImageInputMode::Auto,
-        ImageInputMode::Native,
-        ImageInputMode::Text,
-    ];
-    let Some(value) = agent.get("image_input_mode") else {
-        return ImageInputMode::Auto;
-    };
-    let word = value.as_str().map(|word| word.trim().to_lowercase());
-    let known = modes
-        .into_iter()
-        .find(|mode| word.as_deref() == Some(mode.as_str()));
-    known.unwrap_or_else(|| {
-        findings.warn(
-            &agent.path("image_input_mode"),
-            format!(
-                "is not {}; `auto` is used",
-                Kind::Word(&["auto", "native", "text"]).describe()
-            ),
-        );
-        ImageInputMode::Auto
-    })
 }
 
 fn warn_of_unknown_servers(

@@ -8,13 +8,18 @@ use serde_json::Value;
 use url::Url;
 
 use crate::defaults::{self, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, MIN_TOKEN_CHARS};
+use crate::images;
 use crate::problem::Findings;
 use crate::schema::Kind;
 use crate::section::Section;
 use crate::tree::{CallsConfig, LimitsConfig, MediaConfig, Scope, TalariaConfig, TokenConfig};
 
 /// Reads the section.
-pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> TalariaConfig {
+pub(crate) fn read(
+    section: &Section<'_>,
+    vision: &Section<'_>,
+    findings: &mut Findings,
+) -> TalariaConfig {
     let auth = section.child("auth");
     let listen = read_listen(section, findings);
     let tokens = read_tokens(&auth, findings);
@@ -33,6 +38,7 @@ pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> TalariaCon
             .unwrap_or_default(),
         open_probes: auth.boolean(findings, "open_probes").unwrap_or(false),
         media: read_media(&section.child("media"), findings),
+        images: images::read(&section.child("images"), vision, findings),
         calls: read_calls(&section.child("calls"), findings),
         limits: read_limits(&section.child("limits"), findings),
     }

@@ -134,16 +134,16 @@ keys! {
         "Base of artifact addresses when Talaria stands behind a proxy.";
     "talaria.media.fsync", Bool, "false", Used,
         "Flush every file to the disk before it gets its name.";
-    "talaria.images.workers", Any, "auto", Later,
-        "Threads that decode and resize images: `auto` or a number.";
-    "talaria.images.queue", Count, "64", Later,
+    "talaria.images.workers", Any, "auto", Used,
+        "Threads that decode and resize images: `auto`, one per processor, or a number.";
+    "talaria.images.queue", Count, "64", Used,
         "Images that may wait for a worker.";
-    "talaria.images.allowed_roots", TextList, "[]", Later,
-        "Directories besides the media store from which images may be read.";
-    "talaria.images.tiles", Word(&["off", "on", "auto"]), "off", Later,
-        "Cut large images into tiles.";
-    "talaria.images.image_delivery", Word(&["tool_result", "user_message"]), "tool_result", Later,
-        "Where images go for models that take none in tool results.";
+    "talaria.images.allowed_roots", TextList, "[]", Used,
+        "Directories besides the media store from which images may be read; absolute paths.";
+    "talaria.images.tiles", Word(&["off", "on", "auto"]), "off", Used,
+        "Cut images that are too large to be read in one piece into tiles: `on` always, `auto` where they would be hard to read.";
+    "talaria.images.image_delivery", Word(&["tool_result", "user_message"]), "tool_result", Used,
+        "Where images go on routes that take none in tool results: `tool_result` nowhere, `user_message` into a user message after the tool result.";
     "talaria.vision.total_timeout", Duration, "180s", Later,
         "Limit of a whole description, all attempts included.";
     "talaria.vision.hedge_after", Duration, "null", Later,
@@ -270,21 +270,47 @@ keys! {
         "Characters of a result the model reads; the whole of a longer one is in a file.";
     "agent.image_input_mode", Any, "auto", Used,
         "`auto`, `native` or `text`; any other word means `auto`.";
-    "agent.prefer_native", Bool, "false", Later,
+    "agent.prefer_native", Bool, "false", Used,
         "Let `auto` send pixels to a model that sees although a vision backend is configured.";
-    "model.supports_vision", Any, "", Later, "The main model sees pictures; overrides the catalogue.";
-    "providers.*.models.*.supports_vision", Any, "", Later, "The same for one model of a provider.";
-    "providers.*.models.*.vision", Any, "", Later, "The same under its older name.";
-    "custom_providers[].models.*.supports_vision", Any, "", Later,
-        "The same for one model of a provider of your own.";
-    "custom_providers[].models.*.vision", Any, "", Later, "The same under its older name.";
+    "model.provider", Any, "", Used,
+        "Provider of the main model, which stands in where a request names no route. The section may be the model's name alone.";
+    "model.default", Any, "", Used, "The main model.";
+    "model.name", Any, "", Used, "The same; the first of these that is set counts.";
+    "model.model", Any, "", Used, "The same.";
+    "model.base_url", Any, "", Used, "Its endpoint.";
+    "model.api_mode", Any, "", Used, "Its API shape.";
+    "model.supports_vision", Any, "", Used,
+        "The main model sees pictures; overrides the catalogue for it, or for every model where this section names none.";
+    "providers.*.base_url", Any, "", Used, "Endpoint of a provider; an address of this machine or network is asked what its models see.";
+    "providers.*.url", Any, "", Used, "The same; the first of these that is set counts.";
+    "providers.*.api", Any, "", Used, "The same.";
+    "providers.*.api_mode", Any, "", Used, "Its API shape where a request names none.";
+    "providers.*.transport", Any, "", Used, "The same.";
+    "providers.*.tool_result_images", Any, "", Used,
+        "Its tool results may carry pictures: true, false, or a map of API shapes to true or false. Beats what Talaria knows of the provider.";
+    "providers.*.models.*.supports_vision", Any, "", Used, "One of its models sees pictures; overrides the catalogue.";
+    "providers.*.models.*.vision", Any, "", Used, "The same under its older name.";
+    "providers.*.models.*.tool_result_images", Bool, "", Used,
+        "Tool results for one of its models may carry pictures; beats the provider's.";
+    "custom_providers[].name", Any, "", Used, "Name of a provider of your own.";
+    "custom_providers[].base_url", Any, "", Used, "As under `providers`.";
+    "custom_providers[].url", Any, "", Used, "As under `providers`.";
+    "custom_providers[].api", Any, "", Used, "As under `providers`.";
+    "custom_providers[].api_mode", Any, "", Used, "As under `providers`.";
+    "custom_providers[].transport", Any, "", Used, "As under `providers`.";
+    "custom_providers[].tool_result_images", Any, "", Used, "As under `providers`.";
+    "custom_providers[].models.*.supports_vision", Any, "", Used, "As under `providers`.";
+    "custom_providers[].models.*.vision", Any, "", Used, "As under `providers`.";
+    "custom_providers[].models.*.tool_result_images", Bool, "", Used, "As under `providers`.";
     "fallback_providers", Any, "", Later, "Providers to ask when the first fails.";
-    "vision.embed_target_bytes", Any, "262144", Later,
-        "Largest image handed to a model, 65536 to 4194304 characters of data URL.";
-    "vision.max_calls_per_image", Any, "", Later, "Questions about one image; 0 is unlimited.";
-    "auxiliary.vision.provider", Text, "auto", Later, "Provider that describes images.";
-    "auxiliary.vision.model", Text, "", Later, "Model that describes images.";
-    "auxiliary.vision.base_url", Url, "", Later, "Endpoint; beats `provider`.";
+    "vision.embed_target_bytes", Any, "262144", Used,
+        "Largest image handed to a model, 65536 to 4194304 characters of data URL; other numbers are brought within, anything else means the default.";
+    "vision.max_calls_per_image", Any, "", Used,
+        "How often one session is shown the same image; 0, as when unset, is unlimited.";
+    "auxiliary.vision.provider", Any, "auto", Used,
+        "Provider that describes images. Naming it, a model or an endpoint here keeps pixels from the model in mode `auto`.";
+    "auxiliary.vision.model", Any, "", Used, "Model that describes images.";
+    "auxiliary.vision.base_url", Any, "", Used, "Endpoint; beats `provider`.";
     "auxiliary.vision.api_key", Secret, "", Later, "Its key.";
     "auxiliary.vision.timeout", Duration, "120", Later, "Limit of one attempt.";
     "auxiliary.vision.download_timeout", Duration, "30", Later, "Limit of fetching an image.";

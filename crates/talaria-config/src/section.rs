@@ -53,6 +53,16 @@ impl<'a> Section<'a> {
         self.map?.get(key).filter(|value| !value.is_null())
     }
 
+    /// The keys, in the order of the file.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a String> + use<'a> {
+        self.map.into_iter().flat_map(Map::keys)
+    }
+
+    /// Where it stands.
+    pub(crate) fn at(&self) -> &str {
+        &self.at
+    }
+
     pub(crate) fn boolean(&self, findings: &mut Findings, key: &str) -> Option<bool> {
         let text = self.scalar(findings, key, Kind::Bool)?;
         let read = boolean_word(&text);
@@ -121,6 +131,27 @@ impl<'a> Section<'a> {
     /// Text, variables filled in; numbers and booleans count as their text.
     pub(crate) fn text(&self, findings: &mut Findings, key: &str, kind: Kind) -> Option<String> {
         self.scalar(findings, key, kind)
+    }
+
+    /// Text without blanks around it, none where nothing is left or it is no text: what a key
+    /// that Hermes reads too may hold.
+    pub(crate) fn word(&self, findings: &mut Findings, key: &str) -> Option<String> {
+        let value = self.get(key)?;
+        scalar_text(value)?;
+        let text = fill(findings, self.variables, &self.path(key), value, Kind::Any)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// A truth value as the look-up of models reads it: words and 0 or 1; anything else is no
+    /// opinion (specification 2.3).
+    pub(crate) fn opinion(&self, findings: &mut Findings, key: &str) -> Option<bool> {
+        let text = self.word(findings, key)?;
+        let opinion = boolean_word(&text);
+        if opinion.is_none() {
+            findings.warn(&self.path(key), "is not true or false and is ignored");
+        }
+        opinion
     }
 
     /// A list of texts; a single text is a list of one.

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::secrets::{MASK, SecretValues, mask_args, mask_url};
-use crate::tree::{Config, ServerConfig, ServerEntry, TalariaConfig, TransportConfig};
+use crate::tree::{
+    Config, MainModel, ProviderFacts, ServerConfig, ServerEntry, TalariaConfig, TransportConfig,
+};
 use crate::units::{show_duration, show_size};
 
 impl Config {
@@ -16,13 +18,78 @@ impl Config {
             .iter()
             .map(|(name, entry)| (name.as_str().to_owned(), show_entry(entry, &self.secrets)))
             .collect();
+        let (custom, named): (Vec<_>, Vec<_>) = self
+            .gate
+            .providers
+            .iter()
+            .partition(|provider| provider.is_custom);
+        let named: Map<String, Value> = named
+            .into_iter()
+            .map(|provider| {
+                (
+                    provider.name.clone(),
+                    show_provider(provider, &self.secrets),
+                )
+            })
+            .collect();
+        let custom: Vec<Value> = custom
+            .into_iter()
+            .map(|provider| show_provider(provider, &self.secrets))
+            .collect();
         json!({
             "talaria": show_own(&self.talaria),
             "mcp_servers": servers,
             "tool_budget": { "mcp_result_size_chars": self.result_size_chars },
-            "agent": { "image_input_mode": self.image_input_mode.as_str() },
+            "agent": {
+                "image_input_mode": self.gate.mode.as_str(),
+                "prefer_native": self.gate.prefer_native,
+            },
+            "vision": {
+                "embed_target_bytes": self.talaria.images.budget,
+                "max_calls_per_image": self.talaria.images.max_calls_per_image,
+            },
+            "model": show_main(&self.gate.main, &self.secrets),
+            "providers": named,
+            "custom_providers": custom,
         })
     }
+}
+
+fn show_main(main: &MainModel, secrets: &SecretValues) -> Value {
+    json!({
+        "provider": main.provider,
+        "default": main.model,
+        "base_url": main.base_url.as_ref().map(|url| secrets.mask(&url.masked())),
+        "api_mode": main.api,
+        "supports_vision": main.supports_vision,
+    })
+}
+
+fn show_provider(provider: &ProviderFacts, secrets: &SecretValues) -> Value {
+    let models: Map<String, Value> = provider
+        .models
+        .iter()
+        .map(|(name, facts)| {
+            let shown = json!({
+                "supports_vision": facts.supports_vision,
+                "tool_result_images": facts.tool_result_images,
+            });
+            (name.clone(), shown)
+        })
+        .collect();
+    let images = &provider.tool_result_images;
+    let images = if images.by_api.is_empty() {
+        json!(images.any)
+    } else {
+        json!(images.by_api)
+    };
+    json!({
+        "name": provider.name,
+        "base_url": provider.base_url.as_ref().map(|url| secrets.mask(&url.masked())),
+        "api_mode": provider.api,
+        "tool_result_images": images,
+        "models": models,
+    })
 }
 
 fn show_own(own: &TalariaConfig) -> Value {
@@ -47,6 +114,13 @@ fn show_own(own: &TalariaConfig) -> Value {
             "grace": show_duration(own.media.grace),
             "public_url": own.media.public_url.as_deref().map(mask_url),
             "fsync": own.media.fsync,
+        },
+        "images": {
+            "workers": own.images.workers.map_or_else(|| json!("auto"), |count| json!(count)),
+            "queue": own.images.queue,
+            "allowed_roots": own.images.allowed_roots,
+            "tiles": own.images.tiles.as_str(),
+            "image_delivery": own.images.image_delivery.as_str(),
         },
         "calls": {
             "max_call_duration": show_duration(own.calls.max_call_duration),

@@ -9,6 +9,14 @@ use std::time::Duration;
 
 use talaria_types::ServerName;
 
+mod gate;
+mod images;
+
+pub use gate::{
+    Endpoint, GateConfig, ImageInputMode, MainModel, ModelFacts, ProviderFacts, ToolResultImages,
+};
+pub use images::{ImageDelivery, ImagesConfig, Tiles};
+
 use crate::defaults;
 use crate::secrets::{SecretValues, mask_url};
 
@@ -22,8 +30,8 @@ pub struct Config {
     /// `tool_budget.mcp_result_size_chars`: characters of model text per result before it is
     /// spilled to a file.
     pub result_size_chars: usize,
-    /// `agent.image_input_mode`, normalised.
-    pub image_input_mode: ImageInputMode,
+    /// Whether pictures reach a model.
+    pub gate: GateConfig,
     /// Values that came out of the environment; [`Config::show`] never shows them.
     pub secrets: SecretValues,
     /// Problems that do not stop the service, each with its key path.
@@ -38,32 +46,9 @@ impl Config {
             talaria: TalariaConfig::with_home(home),
             servers: BTreeMap::new(),
             result_size_chars: defaults::RESULT_SIZE_CHARS,
-            image_input_mode: ImageInputMode::Auto,
+            gate: GateConfig::default(),
             secrets: SecretValues::default(),
             warnings: Vec::new(),
-        }
-    }
-}
-
-/// `agent.image_input_mode` (specification 2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageInputMode {
-    /// Pixels where the model is known to see.
-    Auto,
-    /// Pixels wherever the route takes them.
-    Native,
-    /// Never pixels.
-    Text,
-}
-
-impl ImageInputMode {
-    /// The word in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Native => "native",
-            Self::Text => "text",
         }
     }
 }
@@ -83,6 +68,8 @@ pub struct TalariaConfig {
     pub open_probes: bool,
     /// Media store.
     pub media: MediaConfig,
+    /// Preparation and placing of pictures.
+    pub images: ImagesConfig,
     /// Calls.
     pub calls: CallsConfig,
     /// Bounds.
@@ -100,6 +87,7 @@ impl TalariaConfig {
             allowed_hosts: Vec::new(),
             open_probes: false,
             media: MediaConfig::default(),
+            images: ImagesConfig::default(),
             calls: CallsConfig::default(),
             limits: LimitsConfig::default(),
         }

@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use talaria_config::{CallsConfig, LimitsConfig, MediaConfig, Scope, TalariaConfig, TokenConfig};
+use talaria_config::{
+    CallsConfig, ImagesConfig, LimitsConfig, MediaConfig, Scope, TalariaConfig, TokenConfig,
+};
 
 const PLACES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
@@ -22,6 +24,7 @@ pub(crate) fn talaria_config() -> TalariaConfig {
             public_url: None,
             fsync: false,
         },
+        images: ImagesConfig::default(),
         calls: CallsConfig {
             max_call_duration: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(2),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use talaria_actors::{DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions};
-use talaria_config::{Config, ImageInputMode, ServerConfig, ServerEntry, TokenConfig};
+use talaria_config::{Config, GateConfig, ServerConfig, ServerEntry, TokenConfig};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::BlockingPool;
 
@@ -74,7 +74,7 @@ fn options(
             .map(|server| (server.name.clone(), ServerEntry::Usable(Box::new(server))))
             .collect(),
         result_size_chars: 50_000,
-        image_input_mode: ImageInputMode::Auto,
+        gate: GateConfig::default(),
         warnings: Vec::new(),
         secrets: talaria_config::SecretValues::default(),
     });

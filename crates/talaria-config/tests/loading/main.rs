@@ -6,7 +6,9 @@
     reason = "test support fails the test"
 )]
 
+mod gate;
 mod hermes;
+mod images;
 mod own;
 mod robustness;
 mod server;
