@@ -47,7 +47,7 @@ impl Prometheus {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .context("prometheus is not installed: run .ci/prometheus")?;
+            .context("prometheus is not installed: run .ci/debian prometheus")?;
         let this = Self {
             _child: child,
             _folder: folder,
