@@ -28,6 +28,15 @@ impl StoreError {
         }
     }
 
+    /// A wish of the caller that is not granted.
+    pub(crate) const fn of_caller(code: ErrorCode, detail: String) -> Self {
+        Self {
+            code,
+            detail,
+            source: None,
+        }
+    }
+
     /// Logs and counts a file that could not be handled, its cause included.
     pub(crate) fn report(&self) {
         match &self.source {

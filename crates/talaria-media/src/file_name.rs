@@ -2,6 +2,7 @@
 //!
 //! Names arrive safe from the content rules; this module relies on nothing and defends again.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use talaria_content::ArtifactKind;
@@ -86,6 +87,20 @@ impl Location {
             folder,
             file: file.into(),
         }
+    }
+
+    /// The place a path relative to the root names, where the store could have made it.
+    pub(crate) fn of_path(below: &Path) -> Option<Self> {
+        let mut names = below.components().map(|name| name.as_os_str().to_str());
+        let (folder, file) = (names.next()??, names.next()??);
+        let folder = Folder::ALL
+            .into_iter()
+            .find(|known| known.name() == folder)?;
+        names
+            .next()
+            .is_none()
+            .then(|| Self::parse(folder, file))
+            .flatten()
     }
 
     /// Accepts only a name this store could have given; anything else is not ours to touch.

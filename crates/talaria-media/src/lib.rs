@@ -77,9 +77,11 @@ mod directory;
 mod error;
 mod file_name;
 mod index;
+mod local;
 mod root;
 mod staging;
 mod store;
 
 pub use error::StoreError;
+pub use local::{AllowedRoots, LocalFile};
 pub use store::{ArtifactRecord, MediaOptions, MediaStore, OpenArtifact, SweepReport};

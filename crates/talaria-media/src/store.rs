@@ -7,7 +7,7 @@ mod upkeep;
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -137,7 +137,7 @@ impl MediaStore {
     /// # Errors
     /// `unknown_artifact`.
     pub fn find(&self, id: &ArtifactId) -> Result<ArtifactRecord, StoreError> {
-        let (location, entry) = self.inner.look_up(id, |catalogue| {
+        let (location, entry) = self.inner.look_up(|catalogue| {
             catalogue
                 .find(id)
                 .map(|(location, entry)| (location.clone(), entry.clone()))
@@ -147,15 +147,34 @@ impl MediaStore {
             .ok_or_else(StoreError::unknown)
     }
 
+    /// Looks an artifact up by its path; `None` for a path this store handed out for none.
+    #[must_use]
+    pub fn find_path(&self, path: &Path) -> Option<ArtifactRecord> {
+        let root = self.inner.root.known_path();
+        let real;
+        let below = match path.strip_prefix(root) {
+            Ok(below) => below,
+            // The caller may know the root by another name.
+            Err(_) => {
+                real = path.canonicalize().ok()?;
+                real.strip_prefix(root).ok()?
+            }
+        };
+        let location = Location::of_path(below)?;
+        let entry = self
+            .inner
+            .look_up(|catalogue| catalogue.get(&location).cloned())
+            .ok()?;
+        self.inner.describe(&location, entry)
+    }
+
     /// Opens an artifact for reading and keeps it from being removed meanwhile.
     ///
     /// # Errors
     /// `unknown_artifact`, or the file cannot be read.
     pub fn read(&self, id: &ArtifactId) -> Result<OpenArtifact, StoreError> {
         let now = self.inner.clock.now();
-        let (location, entry) = self
-            .inner
-            .look_up(id, |catalogue| catalogue.lease(id, now))?;
+        let (location, entry) = self.inner.look_up(|catalogue| catalogue.lease(id, now))?;
         let lease = Lease {
             inner: Arc::clone(&self.inner),
             location,
@@ -179,7 +198,7 @@ impl MediaStore {
     /// # Errors
     /// `unknown_artifact`, or the file cannot be removed.
     pub fn delete(&self, id: &ArtifactId) -> Result<(), StoreError> {
-        let victim = self.inner.look_up(id, |catalogue| catalogue.take_id(id))?;
+        let victim = self.inner.look_up(|catalogue| catalogue.take_id(id))?;
         let outcome = self.inner.discard(vec![victim], "deleted").map(drop);
         self.inner.report_usage();
         outcome
@@ -238,14 +257,13 @@ impl Inner {
     /// Asks the catalogue, and once more after reading what others added to the index.
     fn look_up<T>(
         &self,
-        id: &ArtifactId,
         mut ask: impl FnMut(&mut Catalogue) -> Option<T>,
     ) -> Result<T, StoreError> {
         if let Some(found) = ask(&mut self.catalogue.lock()) {
             return Ok(found);
         }
         if let Err(error) = self.refresh() {
-            tracing::debug!(%id, %error, "media index could not be read");
+            tracing::debug!(%error, "media index could not be read");
         }
         ask(&mut self.catalogue.lock()).ok_or_else(StoreError::unknown)
     }

@@ -55,6 +55,8 @@ error_codes! {
     Forbidden = "forbidden", Forbidden;
     /// The Host or Origin header is not allowed (DNS rebinding).
     OriginRefused = "origin_refused", Forbidden;
+    /// The path names no file that callers may hand over.
+    PathRefused = "path_refused", Forbidden;
     /// No such route.
     NotFound = "not_found", NotFound;
     /// The route exists with another method.

@@ -207,3 +207,28 @@ fn a_relative_or_linked_root_is_reported_under_its_real_path() {
     assert_eq!(artifact.path.parent().unwrap(), real);
     assert_eq!(artifact.url, None);
 }
+
+#[test]
+fn an_artifact_is_found_by_the_path_it_was_reported_under() {
+    let bench = Bench::new();
+    let store = bench.open();
+    let artifact = save(&store, b"x");
+    let found = store.find_path(&artifact.path).unwrap();
+    assert_eq!(found.artifact, artifact);
+    let alias = bench.home.path().join("alias");
+    std::os::unix::fs::symlink(bench.root(), &alias).unwrap();
+    let file = artifact.path.file_name().unwrap();
+    let by_alias = store.find_path(&alias.join("documents").join(file));
+    assert_eq!(by_alias.unwrap().artifact.id, artifact.id);
+    for path in [
+        bench.root(),
+        bench.root().join("index.jsonl"),
+        bench.root().join("documents"),
+        bench.root().join("documents/doc_0123456789ab_a.pdf"),
+        bench.root().join("images").join(file),
+        artifact.path.join("deeper"),
+        PathBuf::from("/etc/passwd"),
+    ] {
+        assert!(store.find_path(&path).is_none(), "{}", path.display());
+    }
+}
