@@ -4,6 +4,7 @@
 //! servers and callers go to the log only.
 
 mod delivery;
+mod gate;
 mod http;
 mod load;
 mod server;
@@ -13,6 +14,7 @@ pub use delivery::{
     block_received, block_settled, delivery_made, media_failed, media_removed, media_saved,
     media_usage,
 };
+pub use gate::{gate_decided, images_settled, pixels_kept_out};
 pub use http::{ActiveRequest, http_request_began, http_request_ended};
 pub use load::{deadline_exceeded, queue_depth, queue_refused, server_load, server_queue_waited};
 pub use server::{

@@ -170,6 +170,14 @@ families! {
         "Time from a raw result to its finished delivery, files included.";
     DELIVERY_TEXT = "talaria_delivery_text_bytes_total", Counter, Bytes, ["format"], &[],
         "Bytes of text handed to models.";
+    GATE_DECISIONS = "talaria_gate_decisions_total", Counter, Count,
+        ["open", "cause", "source"], &[],
+        "Decisions of the pixel gate, one for each delivery, by what decided and where the \
+         picture came from (mcp, vision_analyze, browser, computer_use).";
+    IMAGE_ATTACHMENTS = "talaria_image_attachments_total", Counter, Count,
+        ["outcome", "code"], &[],
+        "Pictures of deliveries whose gate was open, by what became of them (attached, refused, \
+         duplicate, left_out) and, where one was refused, the code of its notice.";
     MEDIA_SAVED_FILES = "talaria_media_saved_files_total", Counter, Count, ["kind"], &[],
         "Files written to the media store.";
     MEDIA_SAVED_BYTES = "talaria_media_saved_bytes_total", Counter, Bytes, ["kind"], &[],

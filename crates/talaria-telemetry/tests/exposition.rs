@@ -114,6 +114,9 @@ fn fire_every_event(server: &ServerName) {
     events::block_settled("text", "delivered", None);
     events::block_settled("image", "refused", Some(NoticeCode::NotBase64));
     events::delivery_made("talaria", 12, MS, false);
+    events::gate_decided(true, "sees", "mcp", "the model sees pictures");
+    events::images_settled("attached", None, 2);
+    events::images_settled("refused", Some(NoticeCode::NotAnImage), 1);
     events::media_saved("document", 10);
     events::media_failed(ErrorCode::MediaUnavailable, "disk full");
     events::media_removed("expired", 1, 10);
