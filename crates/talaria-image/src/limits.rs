@@ -1,0 +1,25 @@
+//! What a picture may cost, in one place.
+
+/// Longest side of a picture that is decoded.
+pub(crate) const MAX_SIDE: u32 = 65_535;
+/// Most pixels of a picture that is decoded (specification 2.7).
+pub(crate) const MAX_PIXELS: u64 = 100_000_000;
+/// Most bytes a decoder may hold at a time where rows cannot be taken one by one.
+pub(crate) const MAX_DECODER_BYTES: u64 = 304 << 20;
+/// Most bytes of an unpacked ICC profile.
+pub(crate) const MAX_PROFILE_BYTES: usize = 4 << 20;
+/// Most scans of a JPEG.
+pub(crate) const MAX_SCANS: usize = 64;
+/// Most scans of a JPEG times its pixels: what a progressive file may cost in time.
+pub(crate) const MAX_SCAN_PIXELS: u64 = 600_000_000;
+/// Most frames that are counted; a longer animation is one of "at least" so many.
+pub(crate) const MAX_FRAMES_COUNTED: u32 = 100_000;
+/// Most frames behind the first that are decoded to see whether they are whole.
+pub(crate) const MAX_FRAMES_CHECKED: u32 = 100;
+/// Most pixels of all these frames.
+pub(crate) const MAX_PIXELS_CHECKED: u64 = 16_000_000;
+/// Least share of a damaged picture that is worth showing, as one part of so many.
+pub(crate) const LEAST_USEFUL_PART: u32 = 10;
+/// Largest factor by which rows and columns are averaged while decoding.
+/// Sums of 16 × 16 bytes still fit 16 bits.
+pub(crate) const MAX_REDUCTION: u32 = 16;
