@@ -9,7 +9,7 @@ use serde_json::Value;
 use talaria_content::base64_guard::{self, Base64Guard};
 use talaria_content::{
     Artifact, ArtifactKind, FileBody, FileOutcome, FileRequest, Format, Gate, PlanRequest,
-    ReaderTool, ResultKind, names, plan, render,
+    ReaderTool, RenderOptions, ResultKind, names, plan, render,
 };
 use talaria_mcp::framing::{Frame, LineFramer};
 use talaria_mcp::wire;
@@ -180,7 +180,7 @@ pub(crate) fn result(data: &[u8]) {
             "a delivery says something"
         );
     }
-    let rendered = render(&delivery, format);
+    let rendered = render(&delivery, format, &RenderOptions::default());
     if rendered.content_type == "application/json" {
         serde_json::from_str::<Value>(&rendered.body).expect("a JSON body");
     }

@@ -51,6 +51,8 @@ pub struct Delivery {
 pub(crate) struct HermesParts {
     /// The answer, where the delivery was planned for that format.
     pub(crate) body: Option<String>,
+    /// What is said about the pictures, where there are any.
+    pub(crate) picture_notes: Option<String>,
 }
 
 /// One image as pixels.
@@ -72,6 +74,28 @@ pub struct Attachment {
     pub original_height: u32,
     /// How to map coordinates back.
     pub scale_note: Option<String>,
+    /// The part of the original it shows.
+    pub area: Area,
+}
+
+impl Attachment {
+    /// The whole as an address.
+    pub(crate) fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.data)
+    }
+}
+
+/// A rectangle of the original, upright, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Area {
+    /// From the left.
+    pub x: u32,
+    /// From the top.
+    pub y: u32,
+    /// Extent.
+    pub width: u32,
+    /// Extent.
+    pub height: u32,
 }
 
 /// What a file is to the agent.

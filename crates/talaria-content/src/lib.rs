@@ -6,6 +6,7 @@
 //! [`Plan::finish`] turns the outcomes into a [`Draft`], and [`Draft::settle`] bounds the text
 //! once the spill file, if one is wanted, is stored too.
 
+pub mod attach;
 pub mod base64_guard;
 pub mod delivery;
 mod fields;
@@ -23,12 +24,15 @@ mod sniff;
 mod source;
 mod structured;
 
+pub use attach::{AttachOutcome, Attaching, Candidate, ImageNote, ReadyImage, ReadyPicture};
 pub use delivery::{
-    Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, Gate, Link, Notice,
+    Area, Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, Gate, Link, Notice,
 };
 pub use plan::{
     Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind,
     TextToRead, plan,
 };
 pub use redact::redact;
-pub use render::{Format, Rendered, render};
+pub use render::{
+    Format, ImageDelivery, ImageLimits, MAX_ATTACHED, RenderOptions, Rendered, render,
+};

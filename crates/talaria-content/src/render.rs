@@ -1,36 +1,41 @@
 //! A delivery in the format the caller asked for.
 
+mod format;
 pub(crate) mod hermes;
+mod mcp;
+mod provider;
 mod python_json;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::delivery::Delivery;
 
-/// The formats of design §5 that exist.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// The delivery as JSON.
-    #[default]
-    Talaria,
-    /// Hermes' keys, key order and shapes.
-    Hermes,
-    /// The text only.
-    Text,
+pub use format::{Format, ImageLimits, MAX_ATTACHED};
+
+/// What stands in for a result that holds nothing.
+pub(crate) const NO_OUTPUT: &str = "(no output: the tool returned nothing to show)";
+
+const JSON: &str = "application/json";
+
+/// What a provider's format needs besides the delivery.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// The provider's id of the tool call; the delivery's own id stands in for it.
+    pub call_id: Option<String>,
+    /// The name under which the model called the tool.
+    pub tool_name: Option<String>,
+    /// Where pictures stand in format `openai-chat`.
+    pub image_delivery: ImageDelivery,
 }
 
-impl Format {
-    /// The word used in requests and labels.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Talaria => "talaria",
-            Self::Hermes => "hermes",
-            Self::Text => "text",
-        }
-    }
+/// Where pictures stand in format `openai-chat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ImageDelivery {
+    /// In the tool message itself.
+    #[default]
+    ToolResult,
+    /// In a user message that follows it.
+    UserMessage,
 }
 
 /// A rendered body.
@@ -45,27 +50,33 @@ pub struct Rendered {
 /// Renders a delivery. One that was planned for another format has no parts of format `hermes`;
 /// its text stands in for them.
 #[must_use]
-pub fn render(delivery: &Delivery, format: Format) -> Rendered {
-    match format {
-        Format::Talaria => Rendered {
-            content_type: "application/json",
-            body: talaria(delivery),
-        },
-        Format::Hermes => Rendered {
-            content_type: "application/json",
-            body: match &delivery.hermes.body {
-                Some(body) => body.clone(),
-                None => hermes::of_text(&delivery.text, delivery.is_error),
-            },
-        },
-        Format::Text => Rendered {
-            content_type: "text/plain; charset=utf-8",
-            body: delivery.text.clone(),
-        },
+pub fn render(delivery: &Delivery, format: Format, options: &RenderOptions) -> Rendered {
+    let body = match format {
+        Format::Text => {
+            return Rendered {
+                content_type: "text/plain; charset=utf-8",
+                body: delivery.text.clone(),
+            };
+        }
+        Format::Talaria => talaria(delivery),
+        Format::Hermes => hermes::answer(delivery),
+        Format::Anthropic => json(&provider::anthropic(delivery, options)),
+        Format::OpenaiResponses => json(&provider::openai_responses(delivery, options)),
+        Format::OpenaiChat => json(&provider::openai_chat(delivery, options)),
+        Format::Gemini => json(&provider::gemini(delivery, options)),
+        Format::Mcp => json(&mcp::call_tool_result(delivery)),
+    };
+    Rendered {
+        content_type: JSON,
+        body,
     }
 }
 
 /// Every key of a delivery is a string, so that writing it cannot fail.
 fn talaria(delivery: &Delivery) -> String {
     serde_json::to_string(delivery).unwrap_or_default()
+}
+
+fn json(value: &Value) -> String {
+    value.to_string()
 }

@@ -10,7 +10,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use talaria_actors::{DeliverOptions, DeliveryService};
-use talaria_content::render;
+use talaria_content::{RenderOptions, render};
 use talaria_types::{Deadline, ErrorCode, Failure, RawResult};
 
 pub(crate) use artifacts::ArtifactMeta;
@@ -60,6 +60,7 @@ async fn deliver(
 ) -> Result<HttpResponse, Rejection> {
     let large = raw.wire_bytes > LARGE_JSON as u64;
     let format = options.format;
+    let rendering = RenderOptions::default();
     let mut delivery = asked
         .state
         .delivery
@@ -71,10 +72,10 @@ async fn deliver(
         asked
             .state
             .blocking
-            .run(deadline, move || render(&delivery, format))
+            .run(deadline, move || render(&delivery, format, &rendering))
             .await?
     } else {
-        render(&delivery, format)
+        render(&delivery, format, &rendering)
     };
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CONTENT_TYPE, rendered.content_type));

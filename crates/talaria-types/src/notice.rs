@@ -66,4 +66,42 @@ notice_codes! {
     LeftOutOfError = "left_out_of_error";
     /// The result held nothing at all.
     NoOutput = "no_output";
+    /// The picture does not decode.
+    ImageNotDecodable = "image_not_decodable";
+    /// A picture of a format that is not decoded here, or that the model's API does not take.
+    ImageUnsupported = "image_unsupported";
+    /// The picture is over a limit of sides, pixels or memory.
+    ImageTooLarge = "image_too_large";
+    /// The drawing costs too much to draw.
+    ImageTooComplex = "image_too_complex";
+    /// Nothing within the budget would show anything of the picture.
+    ImageOverBudget = "image_over_budget";
+    /// Every place in the queue for pictures was taken.
+    ImageBusy = "image_busy";
+    /// The picture was not ready before the deadline.
+    ImageLate = "image_late";
+    /// Preparing the picture failed inside Talaria.
+    ImageFailed = "image_failed";
+    /// The same picture as another one of the result.
+    ImageDuplicate = "image_duplicate";
+    /// The session has been shown this picture as often as `vision.max_calls_per_image` allows.
+    ImageRepeatLimit = "image_repeat_limit";
+    /// More pictures than a result may carry as pixels.
+    ImagesNotAttached = "images_not_attached";
+    /// The picture was scaled down; coordinates need the factor.
+    ImageDownscaled = "image_downscaled";
+    /// A side was under 32 pixels and was padded with white.
+    ImagePadded = "image_padded";
+    /// The first frame of an animation stands for it.
+    ImageFirstFrame = "image_first_frame";
+    /// The picture is damaged; what could be decoded is shown.
+    ImageDamaged = "image_damaged";
+    /// Words in the picture may be too small to read after the fit.
+    ImageHardToRead = "image_hard_to_read";
+    /// The picture was cut into tiles.
+    ImageTiled = "image_tiled";
+    /// Only the wanted region of the picture is shown.
+    ImageCropped = "image_cropped";
+    /// The pixels were taken out of the delivery again; the files remain.
+    ImageTextOnly = "image_text_only";
 }

@@ -5,11 +5,12 @@ mod compose;
 use serde_json::Value;
 use talaria_types::{DeliveryId, NoticeCode};
 
+use crate::attach::{Attached, Attaching};
 use crate::delivery::{Artifact, BlockRecord, Delivery, HermesParts, Link};
 use crate::meta::{MAX_META_BYTES, Meta, vendor_keys};
 use crate::notices::Notices;
-use crate::render::Format;
 use crate::render::hermes::{self, Body};
+use crate::render::{Format, NO_OUTPUT};
 use crate::sanitise::{field, json_line, strip_value};
 
 use super::lines::{Audience, SettledFile};
@@ -21,8 +22,6 @@ use compose::compose;
 
 pub(super) use compose::{Line, Origin, join_owned, length};
 
-/// What stands in for a result that holds nothing.
-const NO_OUTPUT: &str = "(no output: the tool returned nothing to show)";
 const NO_DETAILS: &str = "(the tool reported an error and said nothing about it)";
 /// What Hermes answers for a failed result without a text.
 const HERMES_NO_DETAILS: &str = "MCP tool returned an error";
@@ -33,6 +32,8 @@ pub struct Draft {
     request: PlanRequest,
     text: Text,
     artifacts: Vec<Artifact>,
+    /// The block of each artifact.
+    origins: Vec<Option<usize>>,
     links: Vec<Link>,
     structured: Option<Value>,
     meta: Option<Value>,
@@ -40,7 +41,8 @@ pub struct Draft {
     blocks: Vec<BlockRecord>,
     is_error: bool,
     /// The answer in format `hermes`, where that is the format.
-    hermes: Option<String>,
+    hermes: Option<Body>,
+    attached: Option<Attached>,
 }
 
 /// The model text, with what stands in for it when it is too long.
@@ -54,11 +56,17 @@ impl Draft {
     pub(super) fn new(plan: Plan, outcomes: Vec<FileOutcome>) -> Self {
         let mut notices = plan.notices;
         let mut artifacts = Vec::new();
+        let mut origins = Vec::new();
         let mut outcomes = outcomes.into_iter();
         let files: Vec<SettledFile> = plan
             .files
             .into_iter()
-            .map(|file| SettledFile::new(file, outcomes.next(), &mut artifacts))
+            .map(|file| {
+                let block = file.block;
+                let settled = SettledFile::new(file, outcomes.next(), &mut artifacts);
+                origins.resize(artifacts.len(), block);
+                settled
+            })
             .collect();
         let mut blocks = plan.blocks;
         for (block, code, detail) in files.iter().filter_map(|file| file.failure.as_ref()) {
@@ -71,7 +79,7 @@ impl Draft {
         }
         let is_error_text_only = plan.is_error
             && plan.request.kind == ResultKind::ToolCall
-            && plan.request.format != Format::Talaria;
+            && plan.request.format.tells_failures_in_words();
         let structured = reference::apply(Root::Structured, plan.structured, &plan.patches, &files)
             .map(|mut value| {
                 strip_value(&mut value);
@@ -90,6 +98,7 @@ impl Draft {
             request: plan.request,
             lines,
             artifacts,
+            origins,
             links: plan.links,
             structured,
             meta: meta.kept,
@@ -110,9 +119,37 @@ impl Draft {
                 )),
                 (None, None) => draft.hermes_result(plan.has_usable_text),
             }),
-            Format::Talaria | Format::Text => None,
+            Format::Talaria
+            | Format::Text
+            | Format::Anthropic
+            | Format::OpenaiResponses
+            | Format::OpenaiChat
+            | Format::Gemini
+            | Format::Mcp => None,
         };
         draft.finish(hermes)
+    }
+
+    /// The pictures that may become pixels: none where the gate is closed, where the format has
+    /// no place for any, and where Hermes attaches none (specification 1.14 and 1.15).
+    #[must_use]
+    pub fn attaching(&mut self) -> Attaching {
+        let PlanRequest {
+            kind, format, gate, ..
+        } = &self.request;
+        let is_hermes_utility = *format == Format::Hermes && *kind != ResultKind::ToolCall;
+        match format.image_limits() {
+            Some(limits) if gate.open && !is_hermes_utility => {
+                Attaching::new(&self.artifacts, &self.origins, limits)
+            }
+            Some(_) | None => Attaching::nothing(),
+        }
+    }
+
+    /// Attaches what was made ready and says what the model must know about it. Call before
+    /// [`Self::settle`], whatever was reported.
+    pub fn attach(&mut self, attaching: Attaching) {
+        self.attached = Some(attaching.settle(&mut self.notices));
     }
 
     /// The files that take what is over the model's budget. Call once.
@@ -134,7 +171,8 @@ impl Draft {
             mut hermes,
             ..
         } = self;
-        let text = match self.text {
+        let attached = self.attached.unwrap_or_default();
+        let mut text = match self.text {
             Text::Whole(text) => text,
             Text::TooLong(bounded) => {
                 let Spill {
@@ -153,15 +191,24 @@ impl Draft {
                 }
                 artifacts.extend(artifact);
                 if hermes.is_some() {
-                    hermes = Some(hermes::render(&Body::text(&text)));
+                    hermes = Some(Body::text(&text));
                 }
                 text
             }
         };
+        // Notes come last and whole: what a budget cuts never reaches them.
+        if let Some(notes) = attached.notes() {
+            text.push('\n');
+            text.push_str(&notes);
+            if attached.attachments.is_empty() {
+                hermes = hermes.map(|body| body.with_notes(&notes));
+            }
+        }
+        let picture_notes = (!attached.attachments.is_empty()).then(|| attached.header_and_notes());
         Delivery {
             id: DeliveryId::generate(),
             text,
-            attachments: Vec::new(),
+            attachments: attached.attachments,
             artifacts,
             links: self.links,
             structured,
@@ -173,7 +220,10 @@ impl Draft {
             server: self.request.server.map(String::from),
             tool: self.request.tool.map(|tool| field(&tool)),
             elapsed_ms: 0,
-            hermes: HermesParts { body: hermes },
+            hermes: HermesParts {
+                body: hermes.as_ref().map(hermes::render),
+                picture_notes,
+            },
             blocks,
         }
     }
@@ -224,6 +274,7 @@ struct Assembly {
     request: PlanRequest,
     lines: Vec<Line>,
     artifacts: Vec<Artifact>,
+    origins: Vec<Option<usize>>,
     links: Vec<Link>,
     structured: Option<Value>,
     meta: Option<Value>,
@@ -272,7 +323,7 @@ impl Assembly {
             };
         }
         let hermes = (self.request.format == Format::Hermes)
-            .then(|| hermes::render(&Body::Error(hermes::bounded_error(&text))));
+            .then(|| Body::Error(hermes::bounded_error(&text)));
         let budget = self.request.result_size_chars;
         let bounded = hermes::truncate(&text, budget.max(1));
         if bounded.len() != text.len() {
@@ -288,7 +339,6 @@ impl Assembly {
     }
 
     fn finish(mut self, hermes: Option<Body>) -> Draft {
-        let hermes = hermes.map(|body| hermes::render(&body));
         self.lines.retain(Line::is_for_model);
         let structured_is_alone = self.lines.is_empty();
         if let Some(structured) = &self.structured {
@@ -311,7 +361,7 @@ impl Assembly {
         }
         let budget = self.request.result_size_chars;
         let is_too_long = match &hermes {
-            Some(body) => compose::is_longer(body, budget),
+            Some(body) => compose::is_longer(&hermes::render(body), budget),
             None => compose::are_longer(&self.lines, budget),
         };
         let text = if is_too_long {
@@ -324,11 +374,12 @@ impl Assembly {
         self.into_draft(text, hermes)
     }
 
-    fn into_draft(self, text: Text, hermes: Option<String>) -> Draft {
+    fn into_draft(self, text: Text, hermes: Option<Body>) -> Draft {
         Draft {
             request: self.request,
             text,
             artifacts: self.artifacts,
+            origins: self.origins,
             links: self.links,
             structured: self.structured,
             meta: self.meta,
@@ -336,6 +387,7 @@ impl Assembly {
             blocks: self.blocks,
             is_error: self.is_error,
             hermes,
+            attached: None,
         }
     }
 }

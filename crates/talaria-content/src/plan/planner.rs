@@ -7,7 +7,6 @@ use talaria_types::{NoticeCode, Payload, RawResult, WireNote};
 
 use crate::delivery::{BlockFate, BlockRecord, Link};
 use crate::notices::Notices;
-use crate::render::Format;
 use crate::repeats::{Piece, Repeats};
 use crate::structured::repeats_text;
 
@@ -83,10 +82,7 @@ impl Planner {
     pub(super) fn is_error_text_only(&self) -> bool {
         self.is_error
             && self.request.kind == ResultKind::ToolCall
-            && match self.request.format {
-                Format::Hermes | Format::Text => true,
-                Format::Talaria => false,
-            }
+            && self.request.format.tells_failures_in_words()
     }
 
     pub(super) fn read_tool_result(&mut self, shape: Shape) {

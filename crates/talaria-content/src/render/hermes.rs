@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use crate::delivery::{Attachment, Delivery};
 use crate::sanitise::strip_tags;
 
 use super::python_json;
@@ -14,6 +15,8 @@ const MAX_CHARACTERS: usize = 2_000_000;
 /// Characters of an error.
 const MAX_ERROR_CHARACTERS: usize = 2_048;
 const ERROR_CUT: &str = "… [truncated]";
+/// What is said about pictures of a delivery that came without its own words for it.
+const PICTURES_FOLLOW: &str = "[MCP images: the images of this result are attached]";
 /// The share of a cut text that its beginning gets, in tenths.
 const HEAD_TENTHS: usize = 4;
 
@@ -31,6 +34,48 @@ impl Body {
     pub(crate) fn text(text: &str) -> Self {
         Self::Value(json!({ "result": text }))
     }
+
+    /// The answer with notes inside its text, so that it stays one JSON value.
+    pub(crate) fn with_notes(self, notes: &str) -> Self {
+        match self {
+            Self::Value(Value::Object(mut answer)) => {
+                add_notes(&mut answer, notes);
+                Self::Value(Value::Object(answer))
+            }
+            other @ (Self::Error(_) | Self::Value(_)) => other,
+        }
+    }
+}
+
+/// Appends to `result`, where that is a text; structured content in its place makes room.
+pub(super) fn add_notes(answer: &mut Map<String, Value>, notes: &str) {
+    let result = answer.insert("result".to_owned(), Value::String(notes.to_owned()));
+    match result {
+        Some(Value::String(text)) if text.is_empty() => {}
+        Some(Value::String(text)) => {
+            answer.insert("result".to_owned(), format!("{text}\n{notes}").into());
+        }
+        Some(structured) => {
+            answer.insert("structuredContent".to_owned(), structured);
+        }
+        None => {}
+    }
+}
+
+/// An answer that carries pixels: the JSON, what is said about the pictures, the pictures.
+fn envelope(body: &str, notes: &str, attachments: &[Attachment]) -> String {
+    let mut content = vec![
+        json!({ "type": "text", "text": body }),
+        json!({ "type": "text", "text": notes }),
+    ];
+    content.extend(attachments.iter().map(
+        |attachment| json!({ "type": "image_url", "image_url": { "url": attachment.data_url() } }),
+    ));
+    python_json::to_string(&json!({
+        "_multimodal": true,
+        "content": content,
+        "text_summary": body,
+    }))
 }
 
 /// Puts text, structured content and `_meta` together.
@@ -108,8 +153,25 @@ pub(crate) fn render(body: &Body) -> String {
     }
 }
 
+/// The body of a delivery: its answer, or the envelope around it where there are pictures.
+pub(super) fn answer(delivery: &Delivery) -> String {
+    let answer = match &delivery.hermes.body {
+        Some(answer) => answer.clone(),
+        None => of_text(&delivery.text, delivery.is_error),
+    };
+    if delivery.attachments.is_empty() || delivery.is_error {
+        return answer;
+    }
+    let notes = delivery.hermes.picture_notes.as_deref();
+    envelope(
+        &answer,
+        notes.unwrap_or(PICTURES_FOLLOW),
+        &delivery.attachments,
+    )
+}
+
 /// An answer made of the model text, for a delivery that was planned for another format.
-pub(super) fn of_text(text: &str, is_error: bool) -> String {
+fn of_text(text: &str, is_error: bool) -> String {
     if is_error {
         return render(&Body::Error(bounded_error(text)));
     }

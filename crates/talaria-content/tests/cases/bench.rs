@@ -8,8 +8,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talaria_content::base64_guard::decode;
 use talaria_content::{
-    Artifact, ArtifactKind, BlockFate, Delivery, FileBody, FileOutcome, FileRequest, Format, Gate,
-    PlanRequest, ReaderTool, ResultKind, plan, render,
+    Area, Artifact, ArtifactKind, BlockFate, Delivery, Draft, FileBody, FileOutcome, FileRequest,
+    Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions, Rendered,
+    ResultKind, plan,
 };
 use talaria_types::{ArtifactId, ErrorCode, Payload, RawResult, StagedPayload};
 use tempfile::TempDir;
@@ -82,6 +83,10 @@ impl Bench {
     }
 
     pub(crate) fn deliver_raw(&self, raw: RawResult) -> Delivery {
+        self.settle(self.draft_raw(raw))
+    }
+
+    fn draft_raw(&self, raw: RawResult) -> Draft {
         let mut plan = plan(raw, self.request.clone());
         let texts = plan
             .texts_to_read()
@@ -94,7 +99,16 @@ impl Bench {
             .into_iter()
             .map(|file| self.save(file))
             .collect();
-        let mut draft = plan.finish(outcomes);
+        plan.finish(outcomes)
+    }
+
+    /// A result with its files stored.
+    pub(crate) fn draft(&self, result: Value) -> Draft {
+        self.draft_raw(RawResult::from_json(result))
+    }
+
+    /// Bounds the text of a draft.
+    pub(crate) fn settle(&self, mut draft: Draft) -> Delivery {
         let spills = draft
             .take_spills()
             .into_iter()
@@ -210,6 +224,11 @@ impl Bench {
     }
 }
 
+/// A rendered delivery, without anything of a provider.
+pub(crate) fn render(delivery: &Delivery, format: Format) -> Rendered {
+    talaria_content::render(delivery, format, &RenderOptions::default())
+}
+
 /// The names of the notices of a delivery.
 pub(crate) fn codes(delivery: &Delivery) -> Vec<&'static str> {
     delivery
@@ -235,6 +254,34 @@ pub(crate) fn only_file(delivery: &Delivery) -> (&Artifact, Vec<u8>) {
 pub(crate) fn encode(bytes: &[u8]) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// A PNG by its first bytes, different for each number.
+pub(crate) fn picture(number: usize) -> Vec<u8> {
+    [PNG, number.to_string().as_bytes()].concat()
+}
+
+/// A picture made ready whose file is `pixels`.
+pub(crate) fn ready(pixels: &str) -> ReadyPicture {
+    ReadyPicture {
+        images: vec![ReadyImage {
+            media_type: "image/png",
+            bytes: pixels.as_bytes().to_vec(),
+            sha256: hex::encode(Sha256::digest(pixels)),
+            width: 64,
+            height: 64,
+            area: Area {
+                x: 0,
+                y: 0,
+                width: 128,
+                height: 128,
+            },
+            scale_note: None,
+        }],
+        notes: Vec::new(),
+        original_width: 128,
+        original_height: 128,
+    }
 }
 
 /// A PNG of one pixel.

@@ -1,10 +1,10 @@
 //! The C cases that a tool result decides, and T and M cases that need a whole delivery.
 
 use serde_json::{Value, json};
-use talaria_content::{ArtifactKind, BlockFate, Format, ReaderTool, render};
+use talaria_content::{ArtifactKind, BlockFate, Format, ReaderTool};
 use talaria_types::NoticeCode;
 
-use crate::bench::{Bench, JPEG, PDF, PNG, codes, encode, fates, only_file};
+use crate::bench::{Bench, JPEG, PDF, PNG, codes, encode, fates, only_file, render};
 
 fn image(media_type: &str, data: &str) -> Value {
     json!({"type": "image", "mimeType": media_type, "data": data})

@@ -1,10 +1,10 @@
 //! Failed results (specification 1.14, design decision 10).
 
 use serde_json::json;
-use talaria_content::{BlockFate, Format, render};
+use talaria_content::{BlockFate, Format};
 use talaria_types::NoticeCode;
 
-use crate::bench::{Bench, PNG, codes, encode, fates};
+use crate::bench::{Bench, PNG, codes, encode, fates, render};
 
 #[test]
 fn c44_c45_texts_are_joined_with_newlines() {

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use talaria_content::{Format, ReaderTool, ResultKind, render};
+use talaria_content::{Format, ReaderTool, ResultKind};
 use talaria_testkit::field_cases::{FieldCase, Observed, check_all};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, render};
 
 const DATA: &str = include_str!("../../../../tests/data/field-cases.jsonl");
 

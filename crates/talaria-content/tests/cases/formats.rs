@@ -1,10 +1,10 @@
 //! Odd and old shapes, and what the formats make of them.
 
 use serde_json::{Value, json};
-use talaria_content::{BlockFate, Format, render};
+use talaria_content::{BlockFate, Format};
 use talaria_types::NoticeCode;
 
-use crate::bench::{Bench, codes, fates};
+use crate::bench::{Bench, codes, fates, render};
 
 fn text_of(value: Value) -> String {
     Bench::new().deliver(value).text

@@ -2,6 +2,8 @@
 //! store, finish, spill, settle, render.
 
 #[cfg(test)]
+mod attaching;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod conversion;

@@ -1,12 +1,10 @@
 //! The B cases on whole results, repeats, and payloads in odd places.
 
 use serde_json::{Value, json};
-use talaria_content::{
-    ArtifactKind, BlockFate, Delivery, FileBody, FileRequest, Format, plan, render,
-};
+use talaria_content::{ArtifactKind, BlockFate, Delivery, FileBody, FileRequest, Format, plan};
 use talaria_types::{NoticeCode, Payload, PayloadRefusal, RawResult};
 
-use crate::bench::{Bench, PDF, PNG, codes, encode, fates, only_file};
+use crate::bench::{Bench, PDF, PNG, codes, encode, fates, only_file, render};
 
 fn deliver(staged: bool, value: Value) -> Delivery {
     let mut bench = Bench::new();

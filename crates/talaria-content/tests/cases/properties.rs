@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use talaria_content::{BlockFate, Delivery, Format, ResultKind, render};
+use talaria_content::{BlockFate, Delivery, Format, ResultKind};
 
-use crate::bench::{Bench, JPEG, PDF, PNG, encode};
+use crate::bench::{Bench, JPEG, PDF, PNG, encode, render};
 
 /// Words that matter to the rules, and words that do not.
 fn words() -> impl Strategy<Value = String> {

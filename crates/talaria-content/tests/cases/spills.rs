@@ -1,9 +1,9 @@
 //! Long texts: the whole in a file, the beginning and every line of ours in the text.
 
 use serde_json::{Value, json};
-use talaria_content::{ArtifactKind, BlockFate, Format, render};
+use talaria_content::{ArtifactKind, BlockFate, Format};
 
-use crate::bench::{Bench, PNG, codes, encode, fates};
+use crate::bench::{Bench, PNG, codes, encode, fates, render};
 
 fn text(words: &str) -> Value {
     json!({"type": "text", "text": words})

@@ -1,9 +1,9 @@
 //! Results of the utility tools (specification 1.15).
 
 use serde_json::{Value, json};
-use talaria_content::{BlockFate, Format, ReaderTool, ResultKind, render};
+use talaria_content::{BlockFate, Format, ReaderTool, ResultKind};
 
-use crate::bench::{Bench, PDF, PNG, codes, encode, fates, only_file};
+use crate::bench::{Bench, PDF, PNG, codes, encode, fates, only_file, render};
 
 fn hermes(kind: ResultKind, value: Value) -> Value {
     let mut bench = Bench::hermes();

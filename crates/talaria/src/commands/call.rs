@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use talaria_config::Config;
-use talaria_content::{Delivery, Format, render};
+use talaria_content::{Delivery, Format, RenderOptions, render};
 use talaria_types::{CallContext, Deadline, Failure};
 
 use super::{Surroundings, tool_arguments};
@@ -65,7 +65,7 @@ async fn call_here(
     let here = Standalone::start(config, &surroundings.environment, deadline).await?;
     let delivery = call_on(&here, &ctx, request).await;
     here.stop().await;
-    Ok(render(&delivery?, request.format).body)
+    Ok(render(&delivery?, request.format, &RenderOptions::default()).body)
 }
 
 async fn call_on(
@@ -98,7 +98,13 @@ pub(super) fn print_delivery(
                 Exit::Ok
             })
         }
-        Format::Hermes | Format::Text => {
+        Format::Hermes
+        | Format::Text
+        | Format::Anthropic
+        | Format::OpenaiResponses
+        | Format::OpenaiChat
+        | Format::Gemini
+        | Format::Mcp => {
             let end = if body.ends_with('\n') { "" } else { "\n" };
             print_text(&format!("{body}{end}"))?;
             let failed = format == Format::Hermes && is_hermes_error(body);

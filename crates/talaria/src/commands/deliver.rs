@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use talaria_actors::DeliverOptions;
 use talaria_config::Config;
-use talaria_content::{ReaderTool, ResultKind, render};
+use talaria_content::{ReaderTool, RenderOptions, ResultKind, render};
 use talaria_types::{CallContext, Deadline, RawResult, ServerName};
 
 use super::call::print_delivery;
@@ -84,5 +84,5 @@ async fn deliver_here(
         format,
     };
     let delivery = engine.delivery.deliver(&ctx, raw, options).await?;
-    Ok(render(&delivery, format).body)
+    Ok(render(&delivery, format, &RenderOptions::default()).body)
 }

@@ -36,11 +36,10 @@ pub(super) fn compose(
     format: Format,
 ) -> Vec<Line> {
     // Hermes redacts inside words as well; where it is not imitated, words stay whole.
-    let boundary = match (is_error, format) {
-        (false, _) => None,
-        (true, Format::Hermes | Format::Text) => Some(Boundary::Anywhere),
-        (true, Format::Talaria) => Some(Boundary::Word),
-    };
+    let boundary = is_error.then(|| match format.tells_failures_in_words() {
+        true => Boundary::Anywhere,
+        false => Boundary::Word,
+    });
     parts
         .into_iter()
         .filter_map(|part| {
