@@ -23,6 +23,7 @@ mod scan;
 mod sniff;
 mod source;
 mod structured;
+pub mod text_only;
 
 pub use attach::{AttachOutcome, Attaching, Candidate, ImageNote, ReadyImage, ReadyPicture};
 pub use delivery::{
@@ -36,3 +37,4 @@ pub use redact::redact;
 pub use render::{
     Format, ImageDelivery, ImageLimits, MAX_ATTACHED, RenderOptions, Rendered, render,
 };
+pub use text_only::{ForeignBody, strip_images, text_only};

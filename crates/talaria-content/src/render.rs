@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use crate::delivery::Delivery;
 
+pub(crate) use provider::USER_MESSAGE;
+
 pub use format::{Format, ImageLimits, MAX_ATTACHED};
 
 /// What stands in for a result that holds nothing.

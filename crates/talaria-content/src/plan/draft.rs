@@ -1,11 +1,12 @@
 //! A result whose files are stored: its text is put together and bounded.
 
 mod compose;
+mod pixels;
 
 use serde_json::Value;
 use talaria_types::{DeliveryId, NoticeCode};
 
-use crate::attach::{Attached, Attaching};
+use crate::attach::Attached;
 use crate::delivery::{Artifact, BlockRecord, Delivery, HermesParts, Link};
 use crate::meta::{MAX_META_BYTES, Meta, vendor_keys};
 use crate::notices::Notices;
@@ -128,28 +129,6 @@ impl Draft {
             | Format::Mcp => None,
         };
         draft.finish(hermes)
-    }
-
-    /// The pictures that may become pixels: none where the gate is closed, where the format has
-    /// no place for any, and where Hermes attaches none (specification 1.14 and 1.15).
-    #[must_use]
-    pub fn attaching(&mut self) -> Attaching {
-        let PlanRequest {
-            kind, format, gate, ..
-        } = &self.request;
-        let is_hermes_utility = *format == Format::Hermes && *kind != ResultKind::ToolCall;
-        match format.image_limits() {
-            Some(limits) if gate.open && !is_hermes_utility => {
-                Attaching::new(&self.artifacts, &self.origins, limits)
-            }
-            Some(_) | None => Attaching::nothing(),
-        }
-    }
-
-    /// Attaches what was made ready and says what the model must know about it. Call before
-    /// [`Self::settle`], whatever was reported.
-    pub fn attach(&mut self, attaching: Attaching) {
-        self.attached = Some(attaching.settle(&mut self.notices));
     }
 
     /// The files that take what is over the model's budget. Call once.

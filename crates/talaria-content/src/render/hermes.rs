@@ -48,7 +48,7 @@ impl Body {
 }
 
 /// Appends to `result`, where that is a text; structured content in its place makes room.
-pub(super) fn add_notes(answer: &mut Map<String, Value>, notes: &str) {
+pub(crate) fn add_notes(answer: &mut Map<String, Value>, notes: &str) {
     let result = answer.insert("result".to_owned(), Value::String(notes.to_owned()));
     match result {
         Some(Value::String(text)) if text.is_empty() => {}

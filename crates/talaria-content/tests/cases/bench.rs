@@ -8,9 +8,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talaria_content::base64_guard::decode;
 use talaria_content::{
-    Area, Artifact, ArtifactKind, BlockFate, Delivery, Draft, FileBody, FileOutcome, FileRequest,
-    Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions, Rendered,
-    ResultKind, plan,
+    Area, Artifact, ArtifactKind, AttachOutcome, BlockFate, Delivery, Draft, FileBody, FileOutcome,
+    FileRequest, Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions,
+    Rendered, ResultKind, plan,
 };
 use talaria_types::{ArtifactId, ErrorCode, Payload, RawResult, StagedPayload};
 use tempfile::TempDir;
@@ -227,6 +227,23 @@ impl Bench {
 /// A rendered delivery, without anything of a provider.
 pub(crate) fn render(delivery: &Delivery, format: Format) -> Rendered {
     talaria_content::render(delivery, format, &RenderOptions::default())
+}
+
+/// An image block that holds these bytes.
+pub(crate) fn image(bytes: &[u8]) -> Value {
+    serde_json::json!({"type": "image", "mimeType": "image/png", "data": encode(bytes)})
+}
+
+/// The delivery of a result, each picture made ready as the digits of its number.
+pub(crate) fn with_pixels(bench: &Bench, result: Value) -> Delivery {
+    let mut draft = bench.draft(result);
+    let mut attaching = draft.attaching();
+    for candidate in attaching.next_wave() {
+        let picture = ready(&candidate.index.to_string());
+        attaching.report(candidate.index, AttachOutcome::Ready(picture));
+    }
+    draft.attach(attaching);
+    bench.settle(draft)
 }
 
 /// The names of the notices of a delivery.

@@ -2,11 +2,15 @@
 //! store, finish, spill, settle, render.
 
 #[cfg(test)]
+mod attached_words;
+#[cfg(test)]
 mod attaching;
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod conversion;
+#[cfg(test)]
+mod downgrades;
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
@@ -17,6 +21,8 @@ mod formats;
 mod payloads;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod providers;
 #[cfg(test)]
 mod spills;
 #[cfg(test)]
