@@ -1,8 +1,12 @@
 //! From bytes to pixels in sRGB, on white, reduced where a later fit reduces anyway.
 
+mod bitmap;
+mod gif;
 mod intake;
 mod jpeg;
 mod png;
+mod tiff;
+mod webp;
 
 use crate::header::{self, Header, damaged};
 use crate::limits::{LEAST_USEFUL_PART, MAX_REDUCTION};
@@ -52,15 +56,14 @@ pub(crate) fn decode(
     match header.format {
         SourceFormat::Png => png::decode(bytes, &plan, watch),
         SourceFormat::Jpeg => jpeg::decode(bytes, &plan, watch),
-        SourceFormat::WebP
-        | SourceFormat::Gif
-        | SourceFormat::Bmp
-        | SourceFormat::Tiff
-        | SourceFormat::Ico
-        | SourceFormat::Svg
-        | SourceFormat::Avif
-        | SourceFormat::Heic
-        | SourceFormat::Unknown => Err(header::unsupported(header.format.as_str())),
+        SourceFormat::WebP => webp::decode(bytes, &plan, watch),
+        SourceFormat::Gif => gif::decode(bytes, &plan, watch),
+        SourceFormat::Bmp => bitmap::decode(bytes, &plan, watch),
+        SourceFormat::Tiff => tiff::decode(bytes, &plan, watch),
+        SourceFormat::Ico => bitmap::decode_icon(bytes, &plan, watch),
+        SourceFormat::Svg | SourceFormat::Avif | SourceFormat::Heic | SourceFormat::Unknown => {
+            Err(header::unsupported(header.format.as_str()))
+        }
     }
 }
 

@@ -1,8 +1,13 @@
 //! What a file says about itself, read before anything is allocated for it.
 
+mod bitmap;
 mod exif;
+mod gif;
+mod icon;
 mod jpeg;
 mod png;
+pub(crate) mod tiff;
+mod webp;
 
 use crate::limits::{MAX_PIXELS, MAX_SIDE};
 use crate::orient::Orientation;
@@ -10,8 +15,11 @@ use crate::prepared::SourceFormat;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::sniff;
 
+pub(crate) use self::gif::GifFacts;
+pub(crate) use self::icon::IconEntry;
 pub(crate) use self::jpeg::{JpegFacts, Sampling};
 pub(crate) use self::png::PngFacts;
+pub(crate) use self::webp::WebpFacts;
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +54,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
     let header = match format {
         SourceFormat::Png => png::read(bytes),
         SourceFormat::Jpeg => jpeg::read(bytes),
-        SourceFormat::WebP
-        | SourceFormat::Gif
-        | SourceFormat::Bmp
-        | SourceFormat::Tiff
-        | SourceFormat::Ico
-        | SourceFormat::Svg => Err(unsupported(format.as_str())),
+        SourceFormat::WebP => webp::read(bytes),
+        SourceFormat::Gif => gif::read(bytes),
+        SourceFormat::Bmp => bitmap::read(bytes),
+        SourceFormat::Tiff => tiff::read(bytes),
+        SourceFormat::Ico => icon::read(bytes),
+        SourceFormat::Svg => Err(unsupported("SVG")),
         SourceFormat::Avif => Err(unsupported("AVIF")),
         SourceFormat::Heic => Err(unsupported("HEIC")),
         SourceFormat::Unknown => Err(match sniff::foreign(bytes) {

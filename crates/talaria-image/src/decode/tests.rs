@@ -1,6 +1,8 @@
 //! Decoding of the test pictures, of damaged ones and of hostile ones.
 
+mod gif;
 mod jpeg;
+mod others;
 mod png;
 
 use super::{Decoded, Need, Rect, decode};
