@@ -13,6 +13,7 @@ use crate::limits::{LEAST_USEFUL_PART, MAX_REDUCTION};
 use crate::prepared::SourceFormat;
 use crate::raster::Raster;
 use crate::refusal::{Refusal, RefusalKind};
+use crate::svg;
 use crate::watch::Watch;
 
 use self::intake::Intake;
@@ -61,7 +62,16 @@ pub(crate) fn decode(
         SourceFormat::Bmp => bitmap::decode(bytes, &plan, watch),
         SourceFormat::Tiff => tiff::decode(bytes, &plan, watch),
         SourceFormat::Ico => bitmap::decode_icon(bytes, &plan, watch),
-        SourceFormat::Svg | SourceFormat::Avif | SourceFormat::Heic | SourceFormat::Unknown => {
+        SourceFormat::Svg => {
+            check(watch, 0)?;
+            let size = (header.width, header.height);
+            let raster = svg::draw(bytes, size, plan.crop, plan.max_side)?;
+            Ok(Decoded {
+                raster,
+                damage: None,
+            })
+        }
+        SourceFormat::Avif | SourceFormat::Heic | SourceFormat::Unknown => {
             Err(header::unsupported(header.format.as_str()))
         }
     }

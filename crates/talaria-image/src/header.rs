@@ -6,6 +6,7 @@ mod gif;
 mod icon;
 mod jpeg;
 mod png;
+mod svg;
 pub(crate) mod tiff;
 mod webp;
 
@@ -59,7 +60,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         SourceFormat::Bmp => bitmap::read(bytes),
         SourceFormat::Tiff => tiff::read(bytes),
         SourceFormat::Ico => icon::read(bytes),
-        SourceFormat::Svg => Err(unsupported("SVG")),
+        SourceFormat::Svg => svg::read(bytes),
         SourceFormat::Avif => Err(unsupported("AVIF")),
         SourceFormat::Heic => Err(unsupported("HEIC")),
         SourceFormat::Unknown => Err(match sniff::foreign(bytes) {

@@ -15,6 +15,7 @@ mod prepared;
 mod raster;
 mod refusal;
 mod sniff;
+mod svg;
 mod target;
 mod watch;
 

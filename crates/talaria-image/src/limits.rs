@@ -23,3 +23,22 @@ pub(crate) const LEAST_USEFUL_PART: u32 = 10;
 /// Largest factor by which rows and columns are averaged while decoding.
 /// Sums of 16 × 16 bytes still fit 16 bits.
 pub(crate) const MAX_REDUCTION: u32 = 16;
+
+/// Most bytes of an SVG.
+pub(crate) const MAX_SVG_BYTES: usize = 8 << 20;
+/// Most elements of an SVG once everything that is referenced stands where it is used.
+pub(crate) const MAX_SVG_WEIGHT: u64 = 200_000;
+/// Deepest nesting of its elements, references included.
+pub(crate) const MAX_SVG_DEPTH: u32 = 96;
+/// Most bytes its entities may become, by a coarse estimate.
+pub(crate) const MAX_SVG_ENTITY_BYTES: u64 = 16 << 20;
+/// Most pairs of style rules and elements.
+pub(crate) const MAX_SVG_STYLE_PAIRS: u64 = 4_000_000;
+/// Most nanoseconds that drawing may take by estimate.
+pub(crate) const MAX_SVG_NANOSECONDS: u64 = 600_000_000;
+/// Most bytes of all layers that are held at a time.
+pub(crate) const MAX_SVG_LAYER_BYTES: u64 = 200 << 20;
+/// Most pixels of what an SVG is drawn on.
+pub(crate) const MAX_SVG_CANVAS: u64 = 4_000_000;
+/// Most pixels of one picture inside an SVG, and of all of them.
+pub(crate) const MAX_SVG_PICTURE_PIXELS: u64 = 16_000_000;
