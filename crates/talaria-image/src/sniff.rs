@@ -4,7 +4,7 @@ use crate::bytes::be32;
 use crate::prepared::SourceFormat;
 
 /// How far into a text an SVG's first element is looked for.
-const PROLOGUE: usize = 16 * 1024;
+const PROLOGUE: usize = 64 * 1024;
 
 /// The format of `bytes`; names and declared types never count.
 pub(crate) fn format(bytes: &[u8]) -> SourceFormat {

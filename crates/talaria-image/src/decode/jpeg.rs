@@ -1,6 +1,8 @@
 //! JPEG, one row of blocks at a time.
 
 mod planes;
+#[cfg(feature = "c-decoders")]
+mod turbo;
 
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
@@ -26,6 +28,10 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
     let conversion = facts
         .profile()
         .and_then(|profile| Conversion::from_icc(&profile, facts.space()));
+    #[cfg(feature = "c-decoders")]
+    if let Some(decoded) = turbo::decode(bytes, plan, &facts, conversion.as_ref()) {
+        return Ok(decoded);
+    }
     let geometry = Geometry::new(&facts.components);
     if let Some(geometry) = geometry
         && (facts.has_end || !facts.is_buffered())
@@ -137,6 +143,10 @@ fn reduced(plan: &Plan, reduction: u32) -> Plan {
     }
     let width = plan.width.div_ceil(reduction);
     let height = plan.height.div_ceil(reduction);
+    reduced_to(plan, width, height)
+}
+
+fn reduced_to(plan: &Plan, width: u32, height: u32) -> Plan {
     Plan {
         width,
         height,

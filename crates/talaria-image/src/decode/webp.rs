@@ -22,6 +22,12 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
     let conversion = facts
         .profile()
         .and_then(|profile| Conversion::from_icc(profile, Space::Rgb));
+    #[cfg(feature = "c-decoders")]
+    if facts.frames == 1
+        && let Some(decoded) = by_libwebp(bytes, plan, conversion.as_ref())
+    {
+        return decoded;
+    }
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
     decoder.set_memory_limit(usize::try_from(MAX_DECODER_BYTES).unwrap_or(usize::MAX));
     if decoder.dimensions() != (plan.width, plan.height) {
@@ -51,6 +57,27 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
         None
     };
     settle(intake, problem)
+}
+
+/// A still; none where the other decoder has to look.
+#[cfg(feature = "c-decoders")]
+fn by_libwebp(
+    bytes: &[u8],
+    plan: &Plan,
+    conversion: Option<&Conversion>,
+) -> Option<Result<Decoded, Refusal>> {
+    let image = webp::Decoder::new(bytes).decode()?;
+    ((image.width(), image.height()) == (plan.width, plan.height)).then_some(())?;
+    let samples = if image.is_alpha() {
+        Samples::Rgba
+    } else {
+        Samples::Rgb
+    };
+    let mut intake = Intake::new(plan, samples, conversion.cloned());
+    for row in image.chunks_exact(plan.width as usize * samples.channels()) {
+        intake.push(row);
+    }
+    Some(settle(intake, None))
 }
 
 fn broken(error: &DecodingError) -> Refusal {

@@ -46,7 +46,9 @@ fn knows_how_a_photo_was_held() {
 fn averages_large_photos_while_they_are_decoded() {
     let bytes = picture("photo12.jpg");
     let whole = full(&bytes).unwrap().raster;
-    for (max_side, factor) in [(1568, 2), (800, 4), (400, 8), (1700, 1)] {
+    // By the discrete cosine transform a factor may come closer to the fit.
+    let close = if cfg!(feature = "c-decoders") { 2 } else { 1 };
+    for (max_side, factor) in [(1568, 2), (800, 4), (400, 8), (1700, close)] {
         let small = read(&bytes, max_side, None).unwrap().1.raster;
         assert_eq!(
             (small.width, small.height),
@@ -90,7 +92,8 @@ fn cuts_a_region_out_at_full_size() {
     let part = read(&bytes, 1568, Some(region)).unwrap().1.raster;
     assert_eq!((part.width, part.height), (300, 200));
     for (x, y) in [(0, 0), (299, 0), (0, 199), (150, 100), (299, 199)] {
-        assert_eq!(at(&part, x, y), at(&whole, 1001 + x, 2003 + y));
+        let due = at(&whole, 1001 + x, 2003 + y);
+        assert_near(&part, &[(x, y, due)], 1);
     }
 }
 
@@ -103,7 +106,7 @@ fn fr_021_shows_what_is_left_of_a_cut_photo() {
     let damage = decoded.damage.unwrap();
     assert!(damage.contains("ends early"), "{damage}");
     for (x, y) in [(10, 10), (3000, 1000)] {
-        assert_eq!(at(&decoded.raster, x, y), at(&whole, x, y));
+        assert_near(&decoded.raster, &[(x, y, at(&whole, x, y))], 1);
     }
     assert_eq!(at(&decoded.raster, 10, 2990), [255; 3]);
 }
