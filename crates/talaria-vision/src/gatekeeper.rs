@@ -204,6 +204,20 @@ impl Gatekeeper {
         self.0.refusals.remember(session, route);
     }
 
+    pub(crate) fn config(&self) -> &GateConfig {
+        &self.0.config
+    }
+
+    pub(crate) fn allowed(&self) -> ImageDelivery {
+        self.0.allowed
+    }
+
+    /// The catalogue, if it can be read.
+    #[must_use]
+    pub fn catalogue(&self) -> Option<&'static Catalogue> {
+        self.0.catalogue.as_ref().ok().copied()
+    }
+
     fn without_route(&self, mode: ImageInputMode) -> Decision {
         let (cause, reason) = match mode {
             ImageInputMode::Text => (Cause::ModeText, "image_input_mode is text"),
@@ -256,9 +270,10 @@ impl Gatekeeper {
         };
         let detail = format!("{} ({endpoint})", found.detail);
         let answer = step(mine, found.sees.into(), &detail);
-        let other = match found.server {
-            Server::Unknown => step(other, Answer::Unknown, &detail),
-            Server::Ollama | Server::LlamaCpp => step(other, Answer::Unknown, "another server"),
+        let other = if found.server == Server::Unknown && hint == Hint::Nothing {
+            step(other, Answer::Unknown, &detail)
+        } else {
+            step(other, Answer::Unknown, "another server")
         };
         if mine == OLLAMA {
             steps.extend([answer, other]);
@@ -269,11 +284,10 @@ impl Gatekeeper {
 
     fn limits(&self, live: &LiveRoute) -> ProviderLimits {
         let hint = Hint::of(&live.provider);
-        let catalogue = self.0.catalogue.as_ref().ok();
         let name = match hint {
             Hint::Ollama => Some("ollama"),
             Hint::LlamaCpp => Some("llamacpp"),
-            Hint::Nothing => catalogue.and_then(|it| live.catalogue_name(it)),
+            Hint::Nothing => self.catalogue().and_then(|it| live.catalogue_name(it)),
         };
         name.map_or_else(ProviderLimits::default, |name| {
             ProviderLimits::of(name, &live.model)

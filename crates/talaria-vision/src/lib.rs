@@ -21,6 +21,7 @@ mod refusals;
 
 mod explanation;
 mod gatekeeper;
+mod listing;
 
 pub use api::ApiShape;
 pub use catalogue::{Catalogue, CatalogueError};
@@ -28,4 +29,5 @@ pub use class::RouteClass;
 pub use explanation::{Answer, Explanation, Step};
 pub use gatekeeper::{Decision, GateQuestion, Gatekeeper, ImageSource};
 pub use limits::ProviderLimits;
+pub use listing::KnownModel;
 pub use table::{Cause, gate};

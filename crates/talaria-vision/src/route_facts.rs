@@ -1,5 +1,5 @@
-//! Which providers take pictures in tool results: our own table, each row with its source.
-//! Published tables of models do not say it.
+//! Which providers take pictures in tool results: specification 2.4 as a table, each row with
+//! its source in words for an operator. Published tables of models do not say it.
 
 use crate::ApiShape;
 
@@ -40,7 +40,7 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
             "claude-code",
         ],
         takes: Takes::Accepts,
-        source: "specification 2.4; Messages API: `tool_result.content` holds `image` blocks",
+        source: "Messages API: tool_result.content holds image blocks",
     },
     RouteFact {
         providers: &[
@@ -53,17 +53,17 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
             "azure-openai",
         ],
         takes: Takes::Accepts,
-        source: "specification 2.4; Responses API: `function_call_output.output` holds `input_image`",
+        source: "Responses API: function_call_output.output holds input_image",
     },
     RouteFact {
         providers: &["openrouter", "or", "nous", "nous-portal"],
         takes: Takes::Accepts,
-        source: "specification 2.4: image parts in tool messages are passed on",
+        source: "image parts in tool messages are passed on",
     },
     RouteFact {
         providers: &["bedrock", "aws", "amazon-bedrock"],
         takes: Takes::Accepts,
-        source: "specification 2.4; Converse API: `toolResult.content` holds `image`",
+        source: "Converse API: toolResult.content holds image",
     },
     RouteFact {
         providers: &[
@@ -74,7 +74,7 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
             "anthropic-vertex",
         ],
         takes: Takes::Accepts,
-        source: "specification 2.4",
+        source: "Hermes' list of routes",
     },
     RouteFact {
         providers: &[
@@ -85,12 +85,12 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
             "google-ai-studio",
         ],
         takes: Takes::AcceptsGemini3,
-        source: "specification 2.4; Gemini API: multimodal function responses from Gemini 3 on",
+        source: "Gemini API: multimodal function responses",
     },
     RouteFact {
         providers: &["router", "ramp-router", "router.com"],
         takes: Takes::Accepts,
-        source: "Hermes' provider profile: `supports_vision`, Responses API",
+        source: "Hermes' profile of the provider",
     },
     RouteFact {
         providers: &[
@@ -102,17 +102,17 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
             "xiaomi-token-plan-sgp",
         ],
         takes: Takes::Refuses,
-        source: "specification 2.4, #111441: 400 \"text is not set\" for list content",
+        source: "NousResearch/hermes-agent#111441: 400 \"text is not set\" for list content",
     },
     RouteFact {
         providers: &["meta", "meta-ai", "muse", "msl", "muse-code"],
         takes: Takes::RefusesOver(ApiShape::OpenaiResponses),
-        source: "specification 2.4, #101668",
+        source: "NousResearch/hermes-agent#101668",
     },
     RouteFact {
         providers: &["opencode-go"],
         takes: Takes::AcceptsOnlyOver(ApiShape::OpenaiResponses),
-        source: "specification 2.4, #132837",
+        source: "NousResearch/hermes-agent#132837",
     },
 ];
 

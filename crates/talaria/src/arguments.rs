@@ -32,6 +32,8 @@ pub enum Command {
     Servers(TargetArguments),
     /// Connect to one configured server and check what it offers and delivers.
     Test(TestArguments),
+    /// Show which models get pictures, or explain the answer for one route.
+    Models(ModelsArguments),
     /// Check or show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -148,6 +150,23 @@ pub struct TestArguments {
     /// Seconds after which the test is given up.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub timeout: u64,
+    /// Where the configuration is.
+    #[command(flatten)]
+    pub config: ConfigArguments,
+}
+
+/// `models`.
+#[derive(Debug, Args)]
+pub struct ModelsArguments {
+    /// Explain the answer for this route: PROVIDER/MODEL, the model as the provider spells it.
+    #[arg(long, value_name = "PROVIDER/MODEL", conflicts_with = "provider")]
+    pub route: Option<String>,
+    /// API shape of the route, for example `openai-chat` or `anthropic`.
+    #[arg(long, value_name = "SHAPE", requires = "route")]
+    pub api: Option<String>,
+    /// List the models of this provider only.
+    #[arg(long)]
+    pub provider: Option<String>,
     /// Where the configuration is.
     #[command(flatten)]
     pub config: ConfigArguments,

@@ -4,6 +4,7 @@ mod call;
 mod config;
 mod deliver;
 mod demo;
+mod models;
 mod serve;
 mod servers;
 mod test;
@@ -100,6 +101,7 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
         Command::Call(call) => on_system(call::run(&surroundings, call)),
         Command::Deliver(deliver) => on_system(deliver::run(&surroundings, deliver)),
         Command::Servers(target) => on_system(servers::run(&surroundings, target)),
+        Command::Models(models) => on_system(models::run(&surroundings, models)),
         Command::Test(test) => on_system(test::run(&surroundings, test)),
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn ask(client: &Client, root: &Url, model: &str) -> Finding {
         .header(reqwest::header::CONTENT_TYPE, "application/json")
         .body(body);
     let (sees, detail) = match send(request).await {
-        Err(failure) => (None, failure.to_owned()),
+        Err(failure) => return Finding::nothing(failure),
         Ok(reply) if reply.status == 404 => (None, "Ollama does not have the model".to_owned()),
         Ok(reply) if reply.status != 200 => (None, format!("Ollama answers {}", reply.status)),
         Ok(reply) => match reply.json.as_ref().and_then(sight) {
