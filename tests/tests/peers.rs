@@ -1,6 +1,9 @@
 //! Real MCP servers behind the real service: the pinned npm servers over stdio and a server made
 //! with fastmcp over Streamable HTTP.
 
+#[path = "peers/formats.rs"]
+mod formats;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

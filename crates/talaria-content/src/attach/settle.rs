@@ -163,15 +163,38 @@ fn pixels(artifact: &talaria_types::ArtifactId, ready: ReadyPicture) -> Vec<Atta
         .collect()
 }
 
-/// The notes of a picture in one line; each of them is a notice, too.
+/// The notes of a picture in one line; each of them is a notice, too. Of a scaled or cut picture
+/// the line gives the whole way back to the coordinates of the original.
 fn words(ready: &ReadyPicture, block: Option<usize>, notices: &mut Notices) -> String {
-    let mut words: Vec<String> = Vec::new();
+    let mut sentences = Vec::new();
+    let is_single = ready.images.len() == 1;
+    for (number, image) in (1..).zip(&ready.images) {
+        match &image.scale_note {
+            Some(scale) if is_single => sentences.push(note(scale)),
+            Some(scale) => sentences.push(format!("Tile {number}: {}", note(scale))),
+            None => {}
+        }
+    }
+    let tells_scale = !sentences.is_empty();
+    let after_notes = if is_single {
+        Vec::new()
+    } else {
+        std::mem::take(&mut sentences)
+    };
     for image_note in &ready.notes {
         let text = note(&image_note.text);
         notices.add(image_note.code, block, text.as_str());
-        words.push(text);
+        if image_note.code != NoticeCode::ImageDownscaled || !tells_scale {
+            sentences.push(text);
+        }
     }
-    words.join("; ")
+    sentences.extend(after_notes);
+    for sentence in &mut sentences {
+        if !sentence.ends_with(['.', '!', '?']) {
+            sentence.push('.');
+        }
+    }
+    sentences.join(" ")
 }
 
 fn same(earlier: Option<usize>, paths: &[String]) -> String {
