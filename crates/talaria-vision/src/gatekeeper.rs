@@ -167,7 +167,7 @@ impl Gatekeeper {
             Err(error) => Err((Cause::LookUpFailed, error.to_string())),
             Ok(catalogue) => {
                 let mut steps = look_up(config, catalogue, &live);
-                // Nobody is asked over the network for what cannot change the outcome.
+                // No server is asked for what cannot change the outcome.
                 if self.is_worth_asking(explanation.mode, classified.class) {
                     self.probe(&live, &mut steps, deadline).await;
                 }
@@ -230,11 +230,10 @@ impl Gatekeeper {
     }
 
     fn is_worth_asking(&self, mode: ImageInputMode, class: RouteClass) -> bool {
-        let with = |sees| {
-            let config = &self.0.config;
-            gate(mode, config.explicit_aux, config.prefer_native, sees, class)
-        };
-        with(Some(true)) != with(None)
+        let config = &self.0.config;
+        let (aux, prefer) = (config.explicit_aux, config.prefer_native);
+        let is_open = |sees| gate(mode, aux, prefer, sees, class).0;
+        is_open(Some(true)) != is_open(None)
     }
 
     /// Steps 6 and 7 of the look-up.

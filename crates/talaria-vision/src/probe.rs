@@ -193,7 +193,8 @@ fn client() -> Option<reqwest::Client> {
         .redirect(Policy::none())
         .dns_resolver(Arc::new(LocalResolver))
         .timeout(MOST_TIME)
-        .pool_max_idle_per_host(1)
+        // A connection belongs to the loop that opened it; probes run on any of them.
+        .pool_max_idle_per_host(0)
         .build()
         .ok()
 }

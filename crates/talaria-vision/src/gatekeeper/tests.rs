@@ -390,16 +390,31 @@ async fn g65_a_local_llama_server_is_asked_where_nobody_else_knows() {
 #[tokio::test]
 async fn no_server_is_asked_for_what_cannot_change_the_outcome() {
     let address = llama_server("{}").await;
-    let text = format!(
-        "{{ agent: {{ image_input_mode: text }}, model: {{ provider: lab, default: m, base_url: 'http://{address}' }} }}"
-    );
-    let keeper = Gatekeeper::new(&config(&text));
-    let explanation = keeper.explain(&question(None), soon()).await;
-    is(&explanation.decision, false, Cause::ModeText);
-    assert!(
-        explanation
-            .steps
-            .iter()
-            .all(|step| step.source != "llama.cpp")
-    );
+    let lab = format!("base_url: 'http://{address}'");
+    for (text, open, cause) in [
+        ("agent: { image_input_mode: text }", false, Cause::ModeText),
+        (
+            "auxiliary: { vision: { model: m } }",
+            false,
+            Cause::VisionBackend,
+        ),
+        (
+            "agent: { image_input_mode: native }",
+            true,
+            Cause::OperatorOrdered,
+        ),
+    ] {
+        let text = format!(
+            "{{ {text}, providers: {{ lab: {{ {lab}, tool_result_images: yes }} }}, model: {{ provider: lab, default: m }} }}"
+        );
+        let keeper = Gatekeeper::new(&config(&text));
+        let explanation = keeper.explain(&question(None), soon()).await;
+        is(&explanation.decision, open, cause);
+        assert!(
+            explanation
+                .steps
+                .iter()
+                .all(|step| step.source != "llama.cpp")
+        );
+    }
 }

@@ -161,3 +161,127 @@ fn keys(question: &Question) -> [Key; 2] {
         (endpoint, None),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::probe::Hint;
+
+    fn question(endpoint: &str, model: &str) -> Question {
+        Question {
+            root: Url::parse(endpoint).unwrap(),
+            hint: Hint::Nothing,
+            model: model.to_owned(),
+        }
+    }
+
+    fn finding(server: Server, sees: Option<bool>) -> Finding {
+        Finding {
+            server,
+            sees,
+            detail: String::new(),
+        }
+    }
+
+    fn started(cache: &Arc<Cache>, question: &Question) -> Ticket {
+        match cache.begin(question) {
+            Begin::Start(ticket) => ticket,
+            Begin::Known(..) | Begin::Running(_) | Begin::Full => panic!("was not started"),
+        }
+    }
+
+    /// What a question meets: `known`, `known, refresh`, `running`, `start` or `full`.
+    fn meets(cache: &Arc<Cache>, question: &Question) -> &'static str {
+        match cache.begin(question) {
+            Begin::Known(_, None) => "known",
+            Begin::Known(_, Some(_)) => "known, refresh",
+            Begin::Running(_) => "running",
+            Begin::Start(_) => "start",
+            Begin::Full => "full",
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_hold_for_their_lifetime_and_are_renewed_from_half_of_it_on() {
+        for (sees, lifetime) in [(Some(true), LIFETIME), (None, LIFETIME_OF_NOTHING)] {
+            let cache = Arc::<Cache>::default();
+            let question = question("http://a/", "m");
+            started(&cache, &question).finish(finding(Server::LlamaCpp, sees));
+            assert_eq!(meets(&cache, &question), "known");
+            tokio::time::advance(lifetime / 2).await;
+            assert_eq!(meets(&cache, &question), "known, refresh");
+            tokio::time::advance(lifetime / 2).await;
+            assert_eq!(meets(&cache, &question), "start");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_under_way_is_not_begun_twice() {
+        let cache = Arc::<Cache>::default();
+        let question = question("http://a/", "m");
+        started(&cache, &question).finish(finding(Server::Ollama, Some(true)));
+        tokio::time::advance(LIFETIME / 2).await;
+        let Begin::Known(_, Some(renewal)) = cache.begin(&question) else {
+            panic!("is not renewed");
+        };
+        assert_eq!(meets(&cache, &question), "known");
+        renewal.finish(finding(Server::Ollama, Some(false)));
+        let Begin::Known(renewed, None) = cache.begin(&question) else {
+            panic!("is not known");
+        };
+        assert_eq!(renewed.sees, Some(false));
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_dies_frees_its_endpoint_and_wakes_who_waits() {
+        let cache = Arc::<Cache>::default();
+        let question = question("http://a/", "m");
+        let ticket = started(&cache, &question);
+        let mut running = ticket.watch();
+        assert_eq!(meets(&cache, &question), "running");
+        drop(ticket);
+        running.ended().await;
+        assert_eq!(meets(&cache, &question), "start");
+    }
+
+    #[tokio::test]
+    async fn only_ollama_s_answers_are_those_of_one_model() {
+        for (server, other) in [
+            (Server::Ollama, "start"),
+            (Server::LlamaCpp, "known"),
+            (Server::Unknown, "known"),
+        ] {
+            let cache = Arc::<Cache>::default();
+            started(&cache, &question("http://a/", "m")).finish(finding(server, Some(true)));
+            assert_eq!(meets(&cache, &question("http://a/", "m")), "known");
+            assert_eq!(
+                meets(&cache, &question("http://a/", "n")),
+                other,
+                "{server:?}"
+            );
+            assert_eq!(meets(&cache, &question("http://b/", "m")), "start");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn findings_and_probes_are_bounded() {
+        let cache = Arc::<Cache>::default();
+        for number in 0..MOST_FINDINGS + 10 {
+            let question = question("http://a/", &number.to_string());
+            started(&cache, &question).finish(finding(Server::Ollama, Some(true)));
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(cache.0.lock().found.len(), MOST_FINDINGS);
+        assert_eq!(meets(&cache, &question("http://a/", "0")), "start");
+        assert_eq!(meets(&cache, &question("http://a/", "200")), "known");
+
+        let kept: Vec<_> = (0..MOST_RUNNING)
+            .map(|number| started(&cache, &question(&format!("http://b{number}/"), "m")))
+            .collect();
+        assert_eq!(meets(&cache, &question("http://c/", "m")), "full");
+        drop(kept);
+        assert_eq!(meets(&cache, &question("http://c/", "m")), "start");
+    }
+}
