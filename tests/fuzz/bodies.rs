@@ -8,13 +8,15 @@ use std::path::PathBuf;
 use serde_json::Value;
 use talaria_content::base64_guard::{self, Base64Guard};
 use talaria_content::{
-    Artifact, ArtifactKind, FileBody, FileOutcome, FileRequest, Format, Gate, PlanRequest,
-    ReaderTool, RenderOptions, ResultKind, names, plan, render,
+    Area, Artifact, ArtifactKind, AttachOutcome, Candidate, FileBody, FileOutcome, FileRequest,
+    Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions, ResultKind,
+    names, plan, render, strip_images,
 };
 use talaria_mcp::framing::{Frame, LineFramer};
 use talaria_mcp::wire;
 use talaria_types::{
-    ArtifactId, ErrorCode, PayloadError, PayloadSink, PayloadWriter, ServerName, StagedPayload,
+    ArtifactId, ErrorCode, NoticeCode, PayloadError, PayloadSink, PayloadWriter, ServerName,
+    StagedPayload,
 };
 
 /// Limit of a line in the target `frame`.
@@ -131,7 +133,7 @@ pub(crate) fn result(data: &[u8]) {
         ResultKind::ListResources,
         ResultKind::ListPrompts,
     ];
-    let format = [Format::Talaria, Format::Hermes, Format::Text][usize::from(choice) % 3];
+    let format = Format::ALL[usize::from(choice) % Format::ALL.len()];
     let stores = choice & 0x40 == 0;
     let kind = kinds[usize::from(choice) / 3 % kinds.len()].clone();
     let Ok(read) = wire::scrub(text, "", &Memory) else {
@@ -153,14 +155,25 @@ pub(crate) fn result(data: &[u8]) {
         format,
         result_size_chars: 2_000,
         gate: Gate {
-            open: false,
+            open: choice & 0x80 == 0,
             mode: "auto".to_owned(),
-            reason: "closed".to_owned(),
+            reason: "fuzz".to_owned(),
         },
     };
     let mut planned = plan(raw, request);
     let outcomes = store(planned.take_files(), stores, 0);
     let mut draft = planned.finish(outcomes);
+    let mut attaching = draft.attaching();
+    loop {
+        let wave = attaching.next_wave();
+        if wave.is_empty() {
+            break;
+        }
+        for candidate in wave {
+            attaching.report(candidate.index, outcome(&candidate));
+        }
+    }
+    draft.attach(attaching);
     let spills = store(draft.take_spills(), stores, 1_000);
     let delivery = draft.settle(spills);
 
@@ -180,10 +193,49 @@ pub(crate) fn result(data: &[u8]) {
             "a delivery says something"
         );
     }
-    let rendered = render(&delivery, format, &RenderOptions::default());
-    if rendered.content_type == "application/json" {
-        serde_json::from_str::<Value>(&rendered.body).expect("a JSON body");
+    assert!(delivery.attachments.len() <= 4, "four pictures at most");
+    for format in Format::ALL {
+        let rendered = render(&delivery, format, &RenderOptions::default());
+        if rendered.content_type == "application/json" {
+            let body: Value = serde_json::from_str(&rendered.body).expect("a JSON body");
+            let stripped = strip_images(body, format).expect("a body of ours");
+            let again = strip_images(stripped.clone(), format).expect("a stripped body of ours");
+            assert_eq!(
+                again, stripped,
+                "taking pictures out twice is the same as once"
+            );
+        }
     }
+}
+
+/// Two pictures of three are made ready.
+fn outcome(candidate: &Candidate) -> AttachOutcome {
+    if candidate.index % 3 == 2 {
+        return AttachOutcome::Refused {
+            code: NoticeCode::ImageNotDecodable,
+            detail: "it ends early".to_owned(),
+        };
+    }
+    let area = Area {
+        x: 0,
+        y: 0,
+        width: 64,
+        height: 64,
+    };
+    AttachOutcome::Ready(ReadyPicture {
+        images: vec![ReadyImage {
+            media_type: "image/png",
+            bytes: candidate.index.to_string().into_bytes(),
+            sha256: candidate.index.to_string(),
+            width: 32,
+            height: 32,
+            area,
+            scale_note: Some("multiply coordinates by 2.00".to_owned()),
+        }],
+        notes: Vec::new(),
+        original_width: 64,
+        original_height: 64,
+    })
 }
 
 fn store(requests: Vec<FileRequest>, stores: bool, first: usize) -> Vec<FileOutcome> {

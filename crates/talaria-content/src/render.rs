@@ -9,6 +9,7 @@ mod python_json;
 use serde_json::Value;
 
 use crate::delivery::Delivery;
+use crate::text_only::told_in_words;
 
 pub(crate) use provider::USER_MESSAGE;
 
@@ -57,7 +58,7 @@ pub fn render(delivery: &Delivery, format: Format, options: &RenderOptions) -> R
         Format::Text => {
             return Rendered {
                 content_type: "text/plain; charset=utf-8",
-                body: delivery.text.clone(),
+                body: told_in_words(delivery).into_owned(),
             };
         }
         Format::Talaria => talaria(delivery),

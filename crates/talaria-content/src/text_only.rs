@@ -3,6 +3,7 @@
 
 mod bodies;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -41,17 +42,26 @@ pub fn text_only(mut delivery: Delivery) -> Delivery {
     if delivery.attachments.is_empty() {
         return delivery;
     }
-    let lines = picture_lines(&delivery);
-    delivery.text = retold(&delivery.text, lines.len(), &lines);
+    let count = picture_lines(&delivery).len();
+    delivery.text = told_in_words(&delivery).into_owned();
     delivery.notices.push(Notice {
         code: NoticeCode::ImageTextOnly,
-        message: format!("the pixels of {} were taken out", counted(lines.len())),
+        message: format!("the pixels of {} were taken out", counted(count)),
         block: None,
     });
     delivery.attachments.clear();
     delivery.hermes.body = None;
     delivery.hermes.picture_notes = None;
     delivery
+}
+
+/// The text of a delivery for a reader that gets no pixels.
+pub(crate) fn told_in_words(delivery: &Delivery) -> Cow<'_, str> {
+    if delivery.attachments.is_empty() {
+        return Cow::Borrowed(&delivery.text);
+    }
+    let lines = picture_lines(delivery);
+    Cow::Owned(retold(&delivery.text, lines.len(), &lines))
 }
 
 /// A rendered body without its pictures, in the same format; `hermes` becomes the JSON inside its
@@ -123,7 +133,7 @@ fn retold(text: &str, count: usize, lines: &[String]) -> String {
 }
 
 /// Cuts the paragraph about pictures off, which is the end of the text where there is one.
-fn split_notes(text: &str) -> (&str, &str) {
+pub(crate) fn split_notes(text: &str) -> (&str, &str) {
     let start = match text.rfind(&format!("\n{HEADER}")) {
         Some(at) => at + 1,
         None if text.starts_with(HEADER) => 0,

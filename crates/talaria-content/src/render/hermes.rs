@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::delivery::{Attachment, Delivery};
 use crate::sanitise::strip_tags;
+use crate::text_only::{split_notes, told_in_words};
 
 use super::python_json;
 
@@ -155,19 +156,23 @@ pub(crate) fn render(body: &Body) -> String {
 
 /// The body of a delivery: its answer, or the envelope around it where there are pictures.
 pub(super) fn answer(delivery: &Delivery) -> String {
-    let answer = match &delivery.hermes.body {
-        Some(answer) => answer.clone(),
-        None => of_text(&delivery.text, delivery.is_error),
-    };
-    if delivery.attachments.is_empty() || delivery.is_error {
-        return answer;
+    let has_pictures = !delivery.attachments.is_empty() && !delivery.is_error;
+    match (&delivery.hermes.body, &delivery.hermes.picture_notes) {
+        (Some(answer), Some(notes)) if has_pictures => {
+            envelope(answer, notes, &delivery.attachments)
+        }
+        (Some(answer), _) => answer.clone(),
+        (None, _) if has_pictures => {
+            let (words, notes) = split_notes(&delivery.text);
+            let notes = if notes.is_empty() {
+                PICTURES_FOLLOW
+            } else {
+                notes
+            };
+            envelope(&of_text(words, false), notes, &delivery.attachments)
+        }
+        (None, _) => of_text(&told_in_words(delivery), delivery.is_error),
     }
-    let notes = delivery.hermes.picture_notes.as_deref();
-    envelope(
-        &answer,
-        notes.unwrap_or(PICTURES_FOLLOW),
-        &delivery.attachments,
-    )
 }
 
 /// An answer made of the model text, for a delivery that was planned for another format.

@@ -10,6 +10,8 @@ mod bench;
 #[cfg(test)]
 mod conversion;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod downgrades;
 #[cfg(test)]
 mod errors;

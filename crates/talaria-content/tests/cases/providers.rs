@@ -289,12 +289,28 @@ fn the_id_of_the_delivery_stands_in_for_one_of_the_call() {
 
 #[test]
 fn a_delivery_made_for_another_format_keeps_its_pixels_in_hermes() {
-    let answer = body(&shot(Format::Talaria), Format::Hermes);
+    let delivery = shot(Format::Talaria);
+    let answer = body(&delivery, Format::Hermes);
     assert_eq!(answer["_multimodal"], true);
-    assert_eq!(answer["content"][2]["image_url"]["url"], data_url());
-    let error = body(&failed(Format::Talaria, true), Format::Hermes);
-    assert!(
-        error["error"].as_str().unwrap().starts_with("out of paper"),
-        "{error}"
+    assert_eq!(
+        answer["text_summary"],
+        json!({"result": delivery.text})
+            .to_string()
+            .replace("\":", "\": ")
     );
+    assert_eq!(answer["content"][2]["image_url"]["url"], data_url());
+}
+
+#[test]
+fn where_no_pixels_go_no_text_says_that_they_do() {
+    let delivery = failed(Format::Talaria, true);
+    let error = body(&delivery, Format::Hermes);
+    let text = talaria_content::render(&delivery, Format::Text, &options()).body;
+    for told in [error["error"].as_str().unwrap(), text.as_str()] {
+        assert!(told.starts_with("out of paper\nMEDIA:"), "{told}");
+        assert!(
+            told.contains("the pixels of 1 image were taken out"),
+            "{told}"
+        );
+    }
 }
