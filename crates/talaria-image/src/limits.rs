@@ -11,7 +11,7 @@ pub(crate) const MAX_PROFILE_BYTES: usize = 4 << 20;
 /// Most scans of a JPEG.
 pub(crate) const MAX_SCANS: usize = 64;
 /// Most scans of a JPEG times its pixels: what a progressive file may cost in time.
-pub(crate) const MAX_SCAN_PIXELS: u64 = 600_000_000;
+pub(crate) const MAX_SCAN_PIXELS: u64 = 1_000_000_000;
 /// Most frames that are counted; a longer animation is one of "at least" so many.
 pub(crate) const MAX_FRAMES_COUNTED: u32 = 100_000;
 /// Most frames behind the first that are decoded to see whether they are whole.
@@ -26,8 +26,9 @@ pub(crate) const MAX_REDUCTION: u32 = 16;
 
 /// Most bytes of an SVG.
 pub(crate) const MAX_SVG_BYTES: usize = 8 << 20;
-/// Most elements of an SVG once everything that is referenced stands where it is used.
-pub(crate) const MAX_SVG_WEIGHT: u64 = 200_000;
+/// Most elements and letters of an SVG once everything referenced stands where it is used.
+/// Each takes up to 4 µs to read.
+pub(crate) const MAX_SVG_WEIGHT: u64 = 120_000;
 /// Deepest nesting of its elements, references included.
 pub(crate) const MAX_SVG_DEPTH: u32 = 96;
 /// Most bytes its entities may become, by a coarse estimate.
@@ -35,7 +36,7 @@ pub(crate) const MAX_SVG_ENTITY_BYTES: u64 = 16 << 20;
 /// Most pairs of style rules and elements.
 pub(crate) const MAX_SVG_STYLE_PAIRS: u64 = 4_000_000;
 /// Most nanoseconds that drawing may take by estimate.
-pub(crate) const MAX_SVG_NANOSECONDS: u64 = 600_000_000;
+pub(crate) const MAX_SVG_NANOSECONDS: u64 = 500_000_000;
 /// Most bytes of all layers that are held at a time.
 pub(crate) const MAX_SVG_LAYER_BYTES: u64 = 200 << 20;
 /// Most pixels of what an SVG is drawn on.

@@ -10,6 +10,7 @@ mod graph;
 use std::sync::{Arc, LazyLock};
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::roxmltree::Document;
 use resvg::usvg::{self, ImageHrefResolver, ImageKind, Options, Tree, fontdb};
 
 use crate::decode::Rect;
@@ -36,8 +37,23 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 /// The size in pixels that the document gives itself, brought below the limits.
 pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), Refusal> {
-    let tree = parse(bytes)?;
-    Ok(clamped(tree.size()))
+    let document = text(bytes)?;
+    graph::check_text(document)?;
+    let document = xml(document)?;
+    if let Some(size) = plain_size(&document) {
+        return Ok(clamped(size));
+    }
+    Ok(clamped(parse(bytes)?.size()))
+}
+
+/// The size of a document that says it in pixels, as nearly all do.
+fn plain_size(document: &Document<'_>) -> Option<usvg::Size> {
+    let root = document.root_element();
+    let length = |name| {
+        let text = root.attribute(name)?.trim();
+        text.strip_suffix("px").unwrap_or(text).parse::<f32>().ok()
+    };
+    usvg::Size::from_wh(length("width")?, length("height")?)
 }
 
 fn clamped(size: usvg::Size) -> (u32, u32) {
@@ -119,16 +135,9 @@ fn placed(tree: &Tree, size: (u32, u32), crop: Rect, canvas: (u32, u32)) -> Tran
 
 /// The document as shapes, once its references are known to end.
 fn parse(bytes: &[u8]) -> Result<Tree, Refusal> {
-    let text = std::str::from_utf8(bytes).map_err(|_error| damaged("the SVG is not UTF-8 text"))?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    graph::check_text(text)?;
-    let parsing = usvg::roxmltree::ParsingOptions {
-        allow_dtd: true,
-        nodes_limit: u32::try_from(MAX_SVG_WEIGHT * 4).unwrap_or(u32::MAX),
-        entity_resolver: None,
-    };
-    let document = usvg::roxmltree::Document::parse_with_options(text, parsing)
-        .map_err(|error| damaged(format!("the SVG is not well-formed XML: {error}")))?;
+    let document = text(bytes)?;
+    graph::check_text(document)?;
+    let document = xml(document)?;
     graph::check(&document)?;
     Tree::from_xmltree(&document, &options()).map_err(|error| {
         if matches!(error, usvg::Error::ElementsLimitReached) {
@@ -137,6 +146,21 @@ fn parse(bytes: &[u8]) -> Result<Tree, Refusal> {
             damaged(format!("the SVG cannot be read: {error}"))
         }
     })
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    let text = std::str::from_utf8(bytes).map_err(|_error| damaged("the SVG is not UTF-8 text"))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn xml(text: &str) -> Result<Document<'_>, Refusal> {
+    let parsing = usvg::roxmltree::ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: u32::try_from(MAX_SVG_WEIGHT * 4).unwrap_or(u32::MAX),
+        entity_resolver: None,
+    };
+    Document::parse_with_options(text, parsing)
+        .map_err(|error| damaged(format!("the SVG is not well-formed XML: {error}")))
 }
 
 fn options() -> Options<'static> {

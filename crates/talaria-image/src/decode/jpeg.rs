@@ -41,7 +41,7 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
             return woven.finish(&facts);
         }
     }
-    whole(bytes, plan, &facts, conversion)
+    whole(bytes, plan, &facts, conversion, watch)
 }
 
 /// What came out row by row.
@@ -78,6 +78,8 @@ fn weave(
         problem: None,
     };
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
+    let asked = watch.clone();
+    decoder.set_cancel(move || asked.is_over());
     if decoder.decode_headers().is_err() {
         woven.problem = Some(BROKEN);
         return Ok(woven);
@@ -111,6 +113,7 @@ fn weave(
                 break;
             }
             Err(_) => {
+                check(watch, 0)?;
                 woven.problem = Some(BROKEN);
                 break;
             }
@@ -167,6 +170,7 @@ fn whole(
     plan: &Plan,
     facts: &JpegFacts<'_>,
     conversion: Option<Conversion>,
+    watch: &Watch,
 ) -> Result<Decoded, Refusal> {
     let samples = samples(facts);
     let size = crate::header::pixels(plan.width, plan.height) * samples.channels() as u64;
@@ -183,9 +187,12 @@ fn whole(
     };
     let options = options().jpeg_set_out_colorspace(space);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    let pixels = decoder
-        .decode()
-        .map_err(|error| damaged(format!("the JPEG does not decode: {error}")))?;
+    let asked = watch.clone();
+    decoder.set_cancel(move || asked.is_over());
+    let decoded = decoder.decode();
+    check(watch, 0)?;
+    let pixels =
+        decoded.map_err(|_error| damaged(format!("the JPEG does not decode: {BROKEN}")))?;
     let row = plan.width as usize * samples.channels();
     if pixels.len() != row * plan.height as usize {
         return Err(damaged("the JPEG does not decode to what its header says"));

@@ -1,6 +1,7 @@
 //! Decoding of the test pictures, of damaged ones and of hostile ones.
 
 mod gif;
+mod hostile;
 mod jpeg;
 mod others;
 mod png;

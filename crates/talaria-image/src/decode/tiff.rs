@@ -129,6 +129,10 @@ impl Format {
         {
             let packed = (per_row * usize::from(self.bits)).div_ceil(8);
             for row in bytes.chunks_exact(packed.max(1)) {
+                if self.keeps_rows() {
+                    intake.push(row);
+                    continue;
+                }
                 line.clear();
                 if self.bits == 8 {
                     self.pick(row.iter().copied(), &mut line);
@@ -149,6 +153,11 @@ impl Format {
             return Err(unsupported("a TIFF whose samples are no plain numbers"));
         }
         Ok(())
+    }
+
+    /// Whether rows are stored as they are wanted.
+    fn keeps_rows(&self) -> bool {
+        self.bits == 8 && self.palette.is_none() && self.stored == self.samples.channels()
     }
 
     /// The wanted samples of a row, brought to 8 bits.

@@ -21,13 +21,13 @@ const ELEMENT: f64 = 2_000.0;
 /// Of one segment of a path.
 const SEGMENT: f64 = 120.0;
 /// Of one row of pixels that an edge crosses.
-const EDGE_ROW: f64 = 25.0;
+const EDGE_ROW: f64 = 120.0;
 /// Of one pixel: cleared and laid over another.
 const LAYER_PIXEL: f64 = 14.0;
 /// Of one pixel filled with one colour, a gradient, a pattern or a picture.
-const FLAT_PIXEL: f64 = 2.0;
+const FLAT_PIXEL: f64 = 1.0;
 const GRADIENT_PIXEL: f64 = 12.0;
-const SAMPLED_PIXEL: f64 = 45.0;
+const SAMPLED_PIXEL: f64 = 16.0;
 /// Of one pixel of a picture that is decoded.
 const DECODED_PIXEL: f64 = 25.0;
 const BYTES_PER_PIXEL: f64 = 4.0;
@@ -176,7 +176,7 @@ impl Bill {
                 let parts = f64::from(u16::try_from(pattern.len()).unwrap_or(u16::MAX));
                 (outline.length / period.max(1e-6) * parts).min(2e6)
             });
-            self.add(outline.edges() * 4.0 + dashes * 8.0 * SEGMENT)?;
+            self.add(outline.edges() * 2.0 + dashes * 8.0 * SEGMENT)?;
             self.paint(stroke.paint(), pixels, transform)?;
         }
         Ok(())

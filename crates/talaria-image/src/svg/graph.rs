@@ -147,9 +147,10 @@ impl<'a, 'input: 'a> Scale<'a, 'input> {
         for child in node.children() {
             if child.is_element() {
                 size = joined(size, self.of(child, depth + 1)?, 1);
-            } else if child.is_text() {
-                let letters = child.text().unwrap_or_default().len();
-                size.weight += count(letters / 4);
+            } else if child.is_text() && !matches!(node.tag_name().name(), "style" | "script") {
+                // Every letter becomes a shape.
+                let letters = child.text().unwrap_or_default().trim().len();
+                size.weight += count(letters);
             }
         }
         size.depth += 1;

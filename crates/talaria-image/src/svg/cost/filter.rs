@@ -13,9 +13,9 @@ pub(super) fn per_pixel(kind: &Kind, transform: Transform, layer: Extent) -> f64
         Kind::Blend(_) | Kind::Composite(_) | Kind::Image(_) => 20.0,
         Kind::Merge(merge) => 10.0 * count(merge.inputs().len()),
         Kind::ColorMatrix(_) | Kind::ComponentTransfer(_) | Kind::DisplacementMap(_) => 40.0,
-        Kind::GaussianBlur(_) | Kind::DropShadow(_) => 80.0,
+        Kind::GaussianBlur(_) | Kind::DropShadow(_) => 200.0,
         Kind::DiffuseLighting(_) | Kind::SpecularLighting(_) => 120.0,
-        Kind::Turbulence(turbulence) => 150.0 * f64::from(turbulence.num_octaves().max(1)),
+        Kind::Turbulence(turbulence) => 170.0 * f64::from(turbulence.num_octaves().max(1)),
         Kind::ConvolveMatrix(convolve) => {
             10.0 + 5.0
                 * f64::from(convolve.matrix().columns())
