@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 /// Most pictures in one result (specification 2.7).
 pub const MAX_ATTACHED: usize = 4;
 
-const EVERY_TYPE: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
+/// Media types.
+type Types = &'static [&'static str];
+
+const EVERY_TYPE: Types = &["image/png", "image/jpeg", "image/webp", "image/gif"];
+const PLAIN_TYPES: Types = &["image/png", "image/jpeg"];
 
 /// The formats a delivery is rendered in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -49,17 +53,25 @@ impl ImageLimits {
     /// What both take.
     #[must_use]
     pub fn narrowed(self, other: Self) -> Self {
-        let is_among = |types: &[&str]| types.iter().all(|one| self.types.contains(one));
         Self {
-            types: if is_among(other.types) {
-                other.types
-            } else {
-                self.types
-            },
+            types: common_types(self.types, other.types),
             most: self.most.min(other.most),
             max_side: self.max_side.min(other.max_side),
             max_characters: self.max_characters.min(other.max_characters),
         }
+    }
+}
+
+/// The types of both lists. Lists that overlap differ in WebP and GIF only: every API takes PNG
+/// and JPEG.
+fn common_types(ours: Types, theirs: Types) -> Types {
+    let are_among = |some: Types, all: Types| some.iter().all(|one| all.contains(one));
+    if are_among(theirs, ours) {
+        theirs
+    } else if are_among(ours, theirs) {
+        ours
+    } else {
+        PLAIN_TYPES
     }
 }
 
@@ -220,6 +232,11 @@ mod tests {
             (both.types, both.most, both.max_side, both.max_characters),
             (&["image/png"][..], 2, 1_000, 7_000_000)
         );
+        let no_webp = ImageLimits {
+            types: &["image/png", "image/jpeg", "image/gif"],
+            ..route
+        };
+        assert_eq!(gemini.narrowed(no_webp).types, ["image/png", "image/jpeg"]);
         let every = Format::Talaria.image_limits().unwrap();
         assert_eq!(gemini.narrowed(every).types, gemini.types);
     }
