@@ -1,27 +1,34 @@
 //! Pictures a model can read: bytes that nobody trusts in, pictures within a budget out.
 
-#![expect(
-    dead_code,
-    reason = "the preparation that calls the decoders is not here yet"
-)]
-
 mod bytes;
+mod choose;
 mod colour;
 mod decode;
+mod encode;
+mod fit;
+mod grain;
 mod header;
+mod legible;
 mod limits;
+mod notes;
 mod orient;
+mod palette;
+mod pool;
+mod prepare;
 mod prepared;
 mod raster;
 mod refusal;
 mod sniff;
 mod svg;
 mod target;
+mod tiles;
 mod watch;
 
+pub use pool::{DEFAULT_PIXELS, ImagePool, Input, PoolOptions, PoolRefusal};
+pub use prepare::{inspect, prepare};
 pub use prepared::{
     Area, Note, NoteKind, Picture, PictureFormat, Prepared, SourceFacts, SourceFormat,
 };
 pub use refusal::{Refusal, RefusalKind};
-pub use target::{Region, Target, Tiling};
+pub use target::{DEFAULT_BUDGET, DEFAULT_MAX_SIDE, Region, Target, Tiling};
 pub use watch::Watch;

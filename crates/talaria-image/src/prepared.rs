@@ -32,6 +32,14 @@ pub struct Picture {
     pub scale_note: Option<String>,
 }
 
+impl Picture {
+    /// Characters of its whole `data:` URL, which is what a budget limits.
+    #[must_use]
+    pub fn url_length(&self) -> usize {
+        crate::encode::url_length(self.bytes.len(), self.format)
+    }
+}
+
 /// A rectangle of the upright original, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
@@ -59,6 +67,17 @@ pub enum PictureFormat {
 }
 
 impl PictureFormat {
+    /// The word used in labels and tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpeg",
+            Self::WebP => "webp",
+            Self::Gif => "gif",
+        }
+    }
+
     /// The media type.
     #[must_use]
     pub const fn media_type(self) -> &'static str {

@@ -1,4 +1,4 @@
-//! Decoded pixels.
+//! Decoded pixels, opaque.
 
 /// How the bytes of a [`Raster`] are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,8 +7,6 @@ pub(crate) enum Layout {
     Grey,
     /// Three bytes per pixel, sRGB.
     Rgb,
-    /// Four bytes per pixel, sRGB, alpha not multiplied in.
-    Rgba,
 }
 
 impl Layout {
@@ -17,7 +15,6 @@ impl Layout {
         match self {
             Self::Grey => 1,
             Self::Rgb => 3,
-            Self::Rgba => 4,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod delivery;
 mod gate;
 mod http;
+mod image;
 mod load;
 mod server;
 mod wire;
@@ -16,6 +17,7 @@ pub use delivery::{
 };
 pub use gate::{gate_decided, images_settled, pixels_kept_out};
 pub use http::{ActiveRequest, http_request_began, http_request_ended};
+pub use image::{ImageJob, image_job_ended, image_job_refused, image_thread_failed};
 pub use load::{deadline_exceeded, queue_depth, queue_refused, server_load, server_queue_waited};
 pub use server::{
     McpOperation, catalogue_changed, mcp_operation_ended, mcp_session_ended, server_reconnect,

@@ -20,6 +20,9 @@ pub const SESSION_BUCKETS: &[f64] = &[
     1.0, 10.0, 60.0, 300.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0,
 ];
 
+/// Buckets for encodes of a picture.
+pub const ENCODES_BUCKETS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0];
+
 /// Distinct (server, tool) pairs that keep their name as a label; the rest are `other`.
 pub const MAX_TOOL_LABELS: usize = 200;
 
@@ -174,6 +177,21 @@ families! {
         ["open", "cause", "source"], &[],
         "Decisions of the pixel gate, one for each delivery, by what decided and where the \
          picture came from (mcp, vision_analyze, browser, computer_use).";
+    IMAGE_PREPARED = "talaria_image_prepared_total", Counter, Count,
+        ["input", "output", "outcome"], &[],
+        "Pictures given to the pool, by the format that came in, the format that left and what \
+         became of them (prepared, original, or why there is none).";
+    IMAGE_QUEUE_WAIT = "talaria_image_queue_wait_seconds", Histogram, Seconds, [],
+        OVERHEAD_BUCKETS,
+        "How long a picture waited for a thread of the pool.";
+    IMAGE_RUN = "talaria_image_run_seconds", Histogram, Seconds, ["input"], OVERHEAD_BUCKETS,
+        "How long a thread of the pool worked on a picture, waiting for its turn included.";
+    IMAGE_PIXELS = "talaria_image_input_pixels_total", Counter, Count, ["input"], &[],
+        "Pixels of the pictures that were worked on, as they came in.";
+    IMAGE_OUTPUT = "talaria_image_output_bytes_total", Counter, Bytes, ["output"], &[],
+        "Bytes of the pictures that left.";
+    IMAGE_ENCODES = "talaria_image_encodes", Histogram, Count, [], ENCODES_BUCKETS,
+        "Times a picture was encoded in full until it kept its budget; 0 for originals.";
     IMAGE_ATTACHMENTS = "talaria_image_attachments_total", Counter, Count,
         ["outcome", "code"], &[],
         "Pictures of deliveries whose gate was open, by what became of them (attached, refused, \

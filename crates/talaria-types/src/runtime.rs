@@ -58,6 +58,32 @@ where
     tokio::task::spawn_local(task.instrument(tracing::debug_span!("task", name)))
 }
 
+/// How far a background thread steps back behind the others, as `nice` counts.
+#[cfg(target_os = "linux")]
+const BACKGROUND_NICENESS: i32 = 10;
+
+/// Starts a named thread that gives way to every other, for long work that no loop may do.
+///
+/// # Errors
+/// The system has no thread left.
+pub fn start_background_thread(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    let lowered = move || {
+        // On Linux this binds the calling thread alone. Where it is refused the work still runs.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::nice(BACKGROUND_NICENESS) {
+            tracing::debug!(error = %error, "thread keeps its priority");
+        }
+        body();
+    };
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(lowered)
+        .map(drop)
+}
+
 /// Runs blocking jobs (disk, large parses) off every loop, a bounded number at a time.
 #[derive(Clone, Debug)]
 pub struct BlockingPool {

@@ -1,9 +1,13 @@
 //! The command line.
 
+mod image;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use talaria_content::Format;
+
+pub use self::image::{ImageCommand, PrepareArguments, TilesArgument};
 
 /// Talaria, the delivery runtime between MCP servers and models.
 #[derive(Debug, Parser)]
@@ -32,6 +36,9 @@ pub enum Command {
     Servers(TargetArguments),
     /// Connect to one configured server and check what it offers and delivers.
     Test(TestArguments),
+    /// Make pictures ready for a model.
+    #[command(subcommand)]
+    Image(ImageCommand),
     /// Show which models get pictures, or explain the answer for one route.
     Models(ModelsArguments),
     /// Check or show the configuration.

@@ -4,6 +4,7 @@ mod call;
 mod config;
 mod deliver;
 mod demo;
+mod image;
 mod models;
 mod serve;
 mod servers;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value};
 use talaria_telemetry::logging::{self, LogFormat, LogGuard};
 use talaria_types::runtime;
 
-use crate::arguments::{Arguments, Command, ConfigCommand, TargetArguments};
+use crate::arguments::{Arguments, Command, ConfigCommand, ImageCommand, TargetArguments};
 use crate::client::{ServiceClient, URL_VARIABLE};
 use crate::demo_server;
 use crate::exit::{CommandError, Exit};
@@ -96,6 +97,9 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
         Command::DemoServer => run_demo_server(),
         Command::Config(ConfigCommand::Check(config)) => config::check(&surroundings, &config),
         Command::Config(ConfigCommand::Show(config)) => config::show(&surroundings, &config),
+        Command::Image(ImageCommand::Prepare(prepare)) => {
+            image::prepare_files(&surroundings, &prepare)
+        }
         Command::Serve(serve) => on_system(serve::run(&surroundings, serve)),
         Command::Demo(demo) => on_system(demo::run(&surroundings, demo)),
         Command::Call(call) => on_system(call::run(&surroundings, call)),

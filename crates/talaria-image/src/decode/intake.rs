@@ -143,7 +143,6 @@ impl Intake {
         match self.raster.layout {
             Layout::Grey => average::<1>(&self.sums, factor, self.summed, pixels),
             Layout::Rgb => average::<3>(&self.sums, factor, self.summed, pixels),
-            Layout::Rgba => average::<4>(&self.sums, factor, self.summed, pixels),
         }
         self.sums.fill(0);
         self.summed = 0;

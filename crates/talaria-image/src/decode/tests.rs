@@ -51,7 +51,6 @@ fn at(raster: &Raster, x: u32, y: u32) -> [u8; 3] {
     match raster.layout {
         Layout::Grey => [raster.pixels[place]; 3],
         Layout::Rgb => raster.pixels[place * 3..place * 3 + 3].try_into().unwrap(),
-        Layout::Rgba => unreachable!("decoded pictures are opaque"),
     }
 }
 

@@ -187,7 +187,7 @@ fn pixels(data: &[u8]) -> Option<Pixmap> {
                 *colour = [*level, *level, *level, u8::MAX];
             }
         }
-        Layout::Rgb | Layout::Rgba => {
+        Layout::Rgb => {
             let pixels = raster.pixels.chunks_exact(raster.layout.channels());
             for (colour, pixel) in colours.iter_mut().zip(pixels) {
                 if let [red, green, blue, ..] = pixel {

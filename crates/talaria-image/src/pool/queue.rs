@@ -1,0 +1,111 @@
+//! A bounded queue between callers and threads.
+
+use std::collections::VecDeque;
+
+use parking_lot::{Condvar, Mutex};
+use talaria_telemetry::events;
+use tokio::sync::watch;
+
+use super::job::Job;
+use super::{PoolRefusal, QUEUE};
+
+/// Jobs that wait, and how many run.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Wakes threads for a job or for the end.
+    work: Condvar,
+    capacity: usize,
+    /// Jobs in work.
+    running: watch::Sender<usize>,
+}
+
+struct State {
+    jobs: VecDeque<Job>,
+    is_open: bool,
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize) -> Self {
+        events::queue_depth(QUEUE, 0, capacity);
+        Self {
+            state: Mutex::new(State {
+                jobs: VecDeque::new(),
+                is_open: true,
+            }),
+            work: Condvar::new(),
+            capacity,
+            running: watch::Sender::new(0),
+        }
+    }
+
+    /// Takes a job in, or says why not: full, or closed.
+    pub(super) fn push(&self, job: Job) -> Result<(), PoolRefusal> {
+        let mut state = self.state.lock();
+        if !state.is_open {
+            return Err(PoolRefusal::Abandoned);
+        }
+        if state.jobs.len() >= self.capacity {
+            // Those whose caller has gone need no place.
+            state.jobs.retain(|job| job.still_wanted().is_ok());
+        }
+        if state.jobs.len() >= self.capacity {
+            events::queue_refused(QUEUE);
+            return Err(PoolRefusal::Busy);
+        }
+        state.jobs.push_back(job);
+        events::queue_depth(QUEUE, state.jobs.len(), self.capacity);
+        drop(state);
+        self.work.notify_one();
+        Ok(())
+    }
+
+    /// Waits for a job; `None` when the queue is closed.
+    pub(super) fn next(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                events::queue_depth(QUEUE, state.jobs.len(), self.capacity);
+                self.running.send_modify(|running| *running += 1);
+                return Some(job);
+            }
+            if !state.is_open {
+                return None;
+            }
+            self.work.wait(&mut state);
+        }
+    }
+
+    /// A job that [`Self::next`] handed out has ended.
+    pub(super) fn done(&self) {
+        self.running
+            .send_modify(|running| *running = running.saturating_sub(1));
+    }
+
+    /// Takes no more jobs and drops those that wait; their callers hear that at once.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_open = false;
+        let dropped = std::mem::take(&mut state.jobs);
+        events::queue_depth(QUEUE, 0, self.capacity);
+        drop(state);
+        self.work.notify_all();
+        for job in dropped {
+            job.answer(Err(PoolRefusal::Abandoned));
+        }
+    }
+
+    /// Waits until no job runs.
+    pub(super) async fn idle(&self) {
+        let mut running = self.running.subscribe();
+        // The sender lives as long as this queue, so waiting does not fail.
+        drop(running.wait_for(|running| *running == 0).await);
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.state.lock().jobs.len()
+    }
+
+    pub(super) fn running(&self) -> usize {
+        *self.running.borrow()
+    }
+}
