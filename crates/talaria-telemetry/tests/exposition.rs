@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use talaria_telemetry::events::{self, McpOperation};
+use talaria_telemetry::events::{self, ImageJob, McpOperation};
 use talaria_telemetry::metrics::{CATALOGUE, Kind};
 use talaria_types::{ErrorCode, NoticeCode, ServerName, WireNote};
 
@@ -117,6 +117,17 @@ fn fire_every_event(server: &ServerName) {
     events::gate_decided(true, "sees", "mcp", "the model sees pictures");
     events::images_settled("attached", None, 2);
     events::images_settled("refused", Some(NoticeCode::NotAnImage), 1);
+    events::image_job_ended(&ImageJob {
+        input: "png",
+        output: "jpeg",
+        outcome: "prepared",
+        pixels: 100,
+        output_bytes: 10,
+        encodes: 1,
+        waited: Duration::from_millis(1),
+        took: Duration::from_millis(30),
+    });
+    events::image_job_refused("busy");
     events::media_saved("document", 10);
     events::media_failed(ErrorCode::MediaUnavailable, "disk full");
     events::media_removed("expired", 1, 10);

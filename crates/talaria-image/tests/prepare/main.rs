@@ -1,0 +1,6 @@
+//! What `prepare` makes of pictures, seen from outside.
+
+mod budget;
+mod cases;
+mod drawing;
+mod geometry;
