@@ -25,10 +25,16 @@ test:
 test-one name:
     cargo test --workspace -- --nocapture "$1"
 
-# Tests against real MCP servers; installs them first.
+# Tests against programs of others: MCP servers, browsers, decoders, OCR; installs them first.
 test-peers:
+    .ci/debian tesseract=tesseract-ocr chromium Xvfb=xvfb xterm
     .ci/peers
-    cargo test --workspace --features talaria-tests/peers --test peers --test differential
+    cargo test --workspace --features talaria-tests/peers --test peers --test differential \
+        --test screens --test decoders --test legibility
+
+# Tests of the image crate with C decoders.
+test-c-decoders:
+    cargo test -p talaria-image --features c-decoders
 
 # Rustdoc with warnings as errors.
 doc:
@@ -53,6 +59,21 @@ load *args:
 isolation *args:
     cargo build --release --workspace --bins
     "{{ release }}/isolation" "$@"
+
+# Isolation: latency of small calls to a server that returns 4K screenshots in a loop.
+isolation-screens *args:
+    cargo build --release --workspace --bins
+    "{{ release }}/screens" "$@"
+
+# Speed of making pictures ready, beside the reference agent's ladder, Pillow and sharp.
+pictures *args:
+    .ci/debian chromium
+    .ci/peers
+    benches/make-pictures
+    cargo build --release -p talaria-benches --bin pictures --features c-decoders
+    mv "{{ release }}/pictures" "{{ release }}/pictures-c"
+    cargo build --release -p talaria-benches --bin pictures
+    "{{ release }}/pictures" --with-c "{{ release }}/pictures-c" "$@"
 
 # Fuzz one target (frame, result, file_name, base64) for some seconds; needs a nightly toolchain.
 fuzz target seconds="600":

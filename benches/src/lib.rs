@@ -1,6 +1,7 @@
 //! What the load driver and the benches share: building the programs, driving closed loops of
-//! clients, and a Prometheus server that scrapes meanwhile.
+//! clients, a Prometheus server that scrapes meanwhile, and workers that make pictures ready.
 
 pub mod drive;
+pub mod pictures;
 pub mod programs;
 pub mod prometheus;
