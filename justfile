@@ -34,6 +34,7 @@ test-peers:
 
 # Tests of the image crate with C decoders.
 test-c-decoders:
+    .ci/debian cmake nasm
     cargo test -p talaria-image --features c-decoders
 
 # Rustdoc with warnings as errors.
@@ -67,7 +68,7 @@ isolation-screens *args:
 
 # Speed of making pictures ready, beside the reference agent's ladder, Pillow and sharp.
 pictures *args:
-    .ci/debian chromium
+    .ci/debian chromium cmake nasm
     .ci/peers
     benches/make-pictures
     cargo build --release -p talaria-benches --bin pictures --features c-decoders
