@@ -30,7 +30,7 @@ test-peers:
     .ci/debian tesseract=tesseract-ocr chromium Xvfb=xvfb xterm
     .ci/peers
     cargo test --workspace --features talaria-tests/peers --test peers --test differential \
-        --test screens --test decoders --test legibility
+        --test legibility
 
 # Tests of the image crate with C decoders.
 test-c-decoders:

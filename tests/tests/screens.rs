@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use talaria_testkit::programs;
 use talaria_testkit::service::Service;
 use talaria_testkit::wait::wait_for;
+use talaria_types::runtime::spawn;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -71,7 +72,8 @@ async fn serve_page(words: &[String]) -> String {
     );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
+    // Ends with the test's runtime.
+    drop(spawn("page", async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
@@ -83,7 +85,7 @@ async fn serve_page(words: &[String]) -> String {
                 drop(stream.write_all(answer.as_bytes()).await);
             }
         }
-    });
+    }));
     format!("http://{address}/")
 }
 

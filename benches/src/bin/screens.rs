@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use base64::Engine as _;
@@ -20,7 +20,7 @@ use talaria_image::{Target, Watch, prepare};
 use talaria_testkit::Programs;
 use talaria_testkit::script::{Action, Script};
 use talaria_testkit::service::Service;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -46,12 +46,12 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.burn {
-        return burn(&std::fs::read(screenshot())?, arguments.rate);
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    if arguments.burn {
+        return runtime.block_on(burn(&std::fs::read(screenshot())?, arguments.rate));
+    }
     runtime.block_on(compare(&arguments))
 }
 
@@ -149,8 +149,7 @@ async fn measure(
 
 /// One screenshot after the other at a rate; only ever ends with an error.
 async fn shots(service: &Service, rate: u32, seeing: bool) -> anyhow::Error {
-    let mut ticks = interval(Duration::from_secs(1) / rate);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = ticks(rate);
     loop {
         ticks.tick().await;
         if let Err(error) = shot(service, seeing).await {
@@ -218,11 +217,17 @@ impl Drop for Burner {
     }
 }
 
-fn burn(png: &[u8], rate: u32) -> anyhow::Result<()> {
-    let pause = Duration::from_secs(1) / rate;
+async fn burn(png: &[u8], rate: u32) -> anyhow::Result<()> {
+    let mut ticks = ticks(rate);
     loop {
-        let started = Instant::now();
+        ticks.tick().await;
         prepare(png, &Target::default(), &Watch::never())?;
-        std::thread::sleep(pause.saturating_sub(started.elapsed()));
     }
+}
+
+/// So many a second, and fewer where there is no time.
+fn ticks(rate: u32) -> Interval {
+    let mut ticks = interval(Duration::from_secs(1) / rate);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }

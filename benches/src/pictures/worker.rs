@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use anyhow::{Context, ensure};
 use base64::Engine as _;
