@@ -1,28 +1,41 @@
-//! The delivery pipeline: pure rules, then files on the blocking pool, then the bounded text.
+//! The delivery pipeline: the gate, pure rules, files on the blocking pool, pictures on theirs,
+//! then the bounded text.
 
-use std::fs::File;
-use std::io::Read;
 use std::time::Duration;
 
-use talaria_config::ImageInputMode;
+use talaria_config::{ImageInputMode, Tiles};
 use talaria_content::{
-    BlockFate, BlockRecord, Delivery, Draft, FileOutcome, FileRequest, Format, Gate, Plan,
-    PlanRequest, ReaderTool, ResultKind, TextToRead, plan,
+    Attaching, Delivery, Draft, Format, Gate, ImageDelivery, PlanRequest, ReaderTool, ResultKind,
+    plan,
 };
+use talaria_image::ImagePool;
 use talaria_mcp::wire::{self, Scrubbed};
-use talaria_media::MediaStore;
+use talaria_media::{AllowedRoots, MediaStore};
 use talaria_telemetry::events;
 use talaria_types::runtime::{self, BlockingPool};
-use talaria_types::{CallContext, Deadline, Failure, RawResult, ServerName, TokenName};
+use talaria_types::{CallContext, Deadline, Failure, RawResult, ServerName, SessionKey};
+use talaria_vision::{Decision, GateQuestion, Gatekeeper, ImageSource};
 
+mod desk;
+mod fates;
+mod pictures;
 mod received;
+mod repeats;
+mod single;
 #[cfg(test)]
 mod tests;
+
+use desk::{Desk, Stage};
+use pictures::{Counted, Pictures};
+
+pub use single::{PictureInput, PictureRequest};
 
 /// A result with fewer bytes, no payload and no file is delivered without a worker.
 const INLINE_BYTES: u64 = 64 * 1024;
 /// What a delivery gets at least: a result that is there is not thrown away for a moment's delay.
 const LEAST_TIME: Duration = Duration::from_secs(1);
+/// The longest the gate may ask around; what it does not know by then, it does not know.
+const GATE_TIME: Duration = Duration::from_secs(5);
 
 /// Turns raw results into deliveries; cheap to clone.
 #[derive(Clone, Debug)]
@@ -30,7 +43,22 @@ pub struct DeliveryService {
     store: MediaStore,
     blocking: BlockingPool,
     result_size_chars: usize,
-    mode: ImageInputMode,
+    gatekeeper: Gatekeeper,
+    pictures: Pictures,
+    roots: AllowedRoots,
+}
+
+/// What a service is made of.
+#[derive(Clone, Debug)]
+pub struct DeliveryParts {
+    /// Where files go.
+    pub store: MediaStore,
+    /// Workers for files and rules.
+    pub blocking: BlockingPool,
+    /// Decides whether pixels leave.
+    pub gatekeeper: Gatekeeper,
+    /// Prepares pixels.
+    pub pool: ImagePool,
 }
 
 /// What one delivery needs besides the result.
@@ -46,21 +74,51 @@ pub struct DeliverOptions {
     pub reader: ReaderTool,
     /// Format asked for.
     pub format: Format,
+    /// What the caller wishes for its pictures.
+    pub images: ImageWishes,
+}
+
+/// What a caller wishes for the pictures of a delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageWishes {
+    /// In place of the configured mode.
+    pub mode: Option<ImageInputMode>,
+    /// In place of the configured choice.
+    pub tiles: Option<Tiles>,
+}
+
+/// A delivery, and how its pictures travel.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// Whether pictures stand in the tool result or in a message after it.
+    pub image_delivery: ImageDelivery,
 }
 
 impl DeliveryService {
     /// A service over a store.
     #[must_use]
-    pub fn new(config: &talaria_config::Config, store: MediaStore, blocking: BlockingPool) -> Self {
+    pub fn new(config: &talaria_config::Config, parts: DeliveryParts) -> Self {
+        let DeliveryParts {
+            store,
+            blocking,
+            gatekeeper,
+            pool,
+        } = parts;
+        let images = &config.talaria.images;
         Self {
+            pictures: Pictures::new(images, pool, blocking.clone()),
+            roots: AllowedRoots::new(images.allowed_roots.clone()),
             store,
             blocking,
             result_size_chars: config.result_size_chars,
-            mode: config.gate.mode,
+            gatekeeper,
         }
     }
 
-    /// Delivers a raw result. A file that cannot be stored costs its block, never the call.
+    /// Delivers a raw result. A file that cannot be stored costs its block, a picture that
+    /// cannot be prepared its pixels, never the call.
     ///
     /// # Errors
     /// `busy` when no worker came free before the deadline.
@@ -69,34 +127,72 @@ impl DeliveryService {
         ctx: &CallContext,
         raw: RawResult,
         options: DeliverOptions,
-    ) -> Result<Delivery, Failure> {
+    ) -> Result<Delivered, Failure> {
         let started = runtime::now();
         let format = options.format;
+        let wishes = options.images;
         let received = received::kinds(&raw.json, &options.kind);
+        let decision = self
+            .decide(ctx, format, wishes.mode, ImageSource::Mcp)
+            .await;
+        let terms = self.pictures.terms(&decision, wishes.tiles, None);
         let small = raw.payloads.is_empty() && raw.wire_bytes < INLINE_BYTES;
-        let request = self.request(options);
-        let mut delivery = if small {
-            self.deliver_inline(ctx, raw, request).await?
+        let request = self.request(options, &decision);
+        let stage = if small {
+            self.stage_inline(ctx, raw, request).await?
         } else {
             self.on_worker(ctx, move |desk| desk.whole(raw, request))
                 .await?
         };
-        let took = started.elapsed();
-        delivery.elapsed_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let delivery = match stage {
+            Stage::Done(delivery) => *delivery,
+            Stage::Pictures(draft, attaching) => {
+                let patient = patient(ctx);
+                let prepared = self.pictures.prepare_all(&patient, attaching, &terms);
+                self.attach(ctx, *draft, prepared.await).await?
+            }
+        };
         // Counted together, so that a delivery that failed does not look like lost blocks.
         for kind in received {
             events::block_received(kind);
         }
-        for block in &delivery.blocks {
-            count_settled(*block);
-        }
-        events::delivery_made(
-            format.as_str(),
-            delivery.text.len(),
-            took,
-            delivery.is_error,
+        Ok(made(delivery, &decision, format, started))
+    }
+
+    /// Asks the gate, once for a delivery.
+    async fn decide(
+        &self,
+        ctx: &CallContext,
+        format: Format,
+        mode: Option<ImageInputMode>,
+        source: ImageSource,
+    ) -> Decision {
+        let session = session_of(ctx);
+        let question = GateQuestion {
+            route: ctx.route.as_ref(),
+            session: session.as_ref(),
+            mode,
+            api: api_of(ctx, format),
+            source,
+        };
+        let deadline = Self::patience(ctx).earlier(Deadline::after(GATE_TIME));
+        let decision = self.gatekeeper.decide(&question, deadline).await;
+        events::gate_decided(
+            decision.open,
+            decision.cause.as_str(),
+            source.as_str(),
+            &decision.reason,
         );
-        Ok(delivery)
+        decision
+    }
+
+    /// Remembers that the provider of this session's route refused pictures, so that the gate
+    /// stays closed for them from now on.
+    pub fn remember_refusal(&self, ctx: &CallContext) {
+        if let Some(route) = &ctx.route {
+            self.gatekeeper
+                .remember_refusal(session_of(ctx).as_ref(), route);
+        }
     }
 
     /// Until when a result that is there may wait for a worker, whatever the call's deadline.
@@ -121,7 +217,7 @@ impl DeliveryService {
             .await?
     }
 
-    fn request(&self, options: DeliverOptions) -> PlanRequest {
+    fn request(&self, options: DeliverOptions, decision: &Decision) -> PlanRequest {
         PlanRequest {
             kind: options.kind,
             server: options.server,
@@ -130,22 +226,20 @@ impl DeliveryService {
             format: options.format,
             result_size_chars: self.result_size_chars,
             gate: Gate {
-                open: false,
-                mode: self.mode.as_str().to_owned(),
-                reason: "this version of Talaria does not attach pixels; images are saved as \
-                         files and named in the text"
-                    .to_owned(),
+                open: decision.open,
+                mode: decision.mode.as_str().to_owned(),
+                reason: decision.reason.clone(),
             },
         }
     }
 
     /// Runs the rules here and goes to a worker only where a file is wanted.
-    async fn deliver_inline(
+    async fn stage_inline(
         &self,
         ctx: &CallContext,
         raw: RawResult,
         request: PlanRequest,
-    ) -> Result<Delivery, Failure> {
+    ) -> Result<Stage, Failure> {
         let mut plan = plan(raw, request);
         let files = plan.take_files();
         if !files.is_empty() {
@@ -153,91 +247,98 @@ impl DeliveryService {
                 .on_worker(ctx, move |desk| desk.save_files(plan, files))
                 .await;
         }
+        // Without a file there is no picture.
         let mut draft = plan.finish(Vec::new());
         let spills = draft.take_spills();
         if !spills.is_empty() {
-            return self
-                .on_worker(ctx, move |desk| desk.save_spills(draft, spills))
-                .await;
+            let settled = self.on_worker(ctx, move |desk| desk.save_spills(draft, spills));
+            return Ok(Stage::Done(Box::new(settled.await?)));
         }
-        Ok(draft.settle(Vec::new()))
+        Ok(Stage::Done(Box::new(draft.settle(Vec::new()))))
     }
 
-    async fn on_worker(
+    /// Ends a delivery whose pictures are prepared.
+    async fn attach(
         &self,
         ctx: &CallContext,
-        job: impl FnOnce(&Desk) -> Delivery + Send + 'static,
+        draft: Draft,
+        (attaching, counted): (Attaching, Counted),
     ) -> Result<Delivery, Failure> {
+        let attached = self.on_worker(ctx, move |desk| desk.attach(draft, attaching));
+        let delivery = attached.await?;
+        counted.keep_attached(&delivery);
+        Ok(delivery)
+    }
+
+    async fn on_worker<T: Send + 'static>(
+        &self,
+        ctx: &CallContext,
+        job: impl FnOnce(&Desk) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
         let deadline = Self::patience(ctx);
         let desk = Desk {
             store: self.store.clone(),
             owner: ctx.token.clone(),
         };
-        let delivered = self.blocking.run(deadline, move || job(&desk)).await;
-        if delivered.is_err() && deadline.expired() {
+        let done = self.blocking.run(deadline, move || job(&desk)).await;
+        if done.is_err() && deadline.expired() {
             events::deadline_exceeded("delivery");
         }
-        delivered
+        done
     }
 }
 
-/// Where a worker stores the files of one delivery.
-struct Desk {
-    store: MediaStore,
-    owner: Option<TokenName>,
+/// The context with the time that pictures get at least, as files do.
+fn patient(ctx: &CallContext) -> CallContext {
+    CallContext {
+        deadline: DeliveryService::patience(ctx),
+        ..ctx.clone()
+    }
 }
 
-impl Desk {
-    fn whole(&self, raw: RawResult, request: PlanRequest) -> Delivery {
-        let mut plan = plan(raw, request);
-        let texts = plan.texts_to_read().iter().map(read_text).collect();
-        plan.put_texts(texts);
-        let files = plan.take_files();
-        self.save_files(plan, files)
+/// What leaves, counted and logged once.
+fn made(
+    mut delivery: Delivery,
+    decision: &Decision,
+    format: Format,
+    started: tokio::time::Instant,
+) -> Delivered {
+    let took = started.elapsed();
+    delivery.elapsed_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    fates::count(&delivery, decision, format);
+    events::delivery_made(
+        format.as_str(),
+        delivery.text.len(),
+        took,
+        delivery.is_error,
+    );
+    Delivered {
+        delivery,
+        image_delivery: image_delivery(decision),
     }
+}
 
-    fn save_files(&self, plan: Plan, files: Vec<FileRequest>) -> Delivery {
-        let mut draft = plan.finish(self.store_all(files));
-        let spills = draft.take_spills();
-        self.save_spills(draft, spills)
-    }
+/// A caller's conversation. Two tokens may call theirs by one name.
+fn session_of(ctx: &CallContext) -> Option<SessionKey> {
+    let session = ctx.session.as_ref()?;
+    let token = ctx.token.as_ref().map_or("", |token| token.as_str());
+    Some(SessionKey::from(format!("{token}\n{}", session.as_str())))
+}
 
-    fn save_spills(&self, draft: Draft, spills: Vec<FileRequest>) -> Delivery {
-        draft.settle(self.store_all(spills))
-    }
-
-    fn store_all(&self, files: Vec<FileRequest>) -> Vec<FileOutcome> {
-        files.into_iter().map(|file| self.store_one(file)).collect()
-    }
-
-    fn store_one(&self, file: FileRequest) -> FileOutcome {
-        match self.store.save(file, self.owner.as_ref()) {
-            Ok(artifact) => FileOutcome::Stored(artifact),
-            Err(error) => FileOutcome::Failed {
-                code: error.code,
-                detail: error.detail,
-            },
+/// The API shape the pixels would travel in: the route's word, else what the format says.
+fn api_of(ctx: &CallContext, format: Format) -> Option<&str> {
+    let named = ctx.route.as_ref().and_then(|route| route.api.as_deref());
+    named.or(match format {
+        Format::Anthropic | Format::OpenaiResponses | Format::OpenaiChat | Format::Gemini => {
+            Some(format.as_str())
         }
+        Format::Talaria | Format::Hermes | Format::Text | Format::Mcp => None,
+    })
+}
+
+const fn image_delivery(decision: &Decision) -> ImageDelivery {
+    match decision.image_delivery {
+        talaria_config::ImageDelivery::ToolResult => ImageDelivery::ToolResult,
+        talaria_config::ImageDelivery::UserMessage => ImageDelivery::UserMessage,
     }
-}
-
-/// A staged text, if it is still as long as it was.
-fn read_text(text: &TextToRead) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(usize::try_from(text.bytes).ok()?);
-    let file = File::open(&text.path).ok()?;
-    // One byte more shows that the file has grown.
-    file.take(text.bytes.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .ok()?;
-    (u64::try_from(bytes.len()).ok()? == text.bytes).then_some(bytes)
-}
-
-fn count_settled(block: BlockRecord) {
-    let (fate, code) = match block.fate {
-        BlockFate::Delivered => ("delivered", None),
-        BlockFate::Saved => ("saved", None),
-        BlockFate::Spilled => ("spilled", None),
-        BlockFate::Refused(code) => ("refused", Some(code)),
-    };
-    events::block_settled(block.kind, fate, code);
 }

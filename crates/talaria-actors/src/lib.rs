@@ -29,7 +29,10 @@ mod upstream;
 mod utility;
 
 pub use chain::cleaned_words;
-pub use deliver::{DeliverOptions, DeliveryService};
+pub use deliver::{
+    DeliverOptions, Delivered, DeliveryParts, DeliveryService, ImageWishes, PictureInput,
+    PictureRequest,
+};
 pub use directory::{PublicTool, ToolTarget, Utility};
 pub use supervisor::{
     Placement, ServerStatus, Supervisor, SupervisorHandle, SupervisorOptions, ToolAnswer,

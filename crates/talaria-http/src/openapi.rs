@@ -10,8 +10,8 @@ use crate::auth::Access;
 use crate::operation::Operation;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    ArtifactMeta, CallRequest, DeliverRequest, Liveness, Readiness, ServerList, ServerTest,
-    ToolList,
+    ArtifactMeta, CallRequest, DeliverRequest, DowngradeRequest, ImageRequest, Liveness, Readiness,
+    ServerList, ServerTest, ToolList,
 };
 
 /// The whole document.
@@ -103,6 +103,24 @@ fn description(operation: Operation, schemas: &mut SchemaGenerator) -> Descripti
                 "deliverResult",
                 "tools",
                 "Delivers a result the caller got itself",
+            )
+        },
+        Operation::DowngradeResult => Description {
+            body: Some(reference::<DowngradeRequest>(schemas)),
+            answers: delivery(schemas),
+            ..named(
+                "downgradeResult",
+                "tools",
+                "Takes the pictures out of a delivery whose provider refused them",
+            )
+        },
+        Operation::DeliverImage => Description {
+            body: Some(reference::<ImageRequest>(schemas)),
+            answers: delivery(schemas),
+            ..named(
+                "deliverImage",
+                "tools",
+                "Delivers one picture, as pixels where the model sees",
             )
         },
         Operation::ListTools => Description {
@@ -261,11 +279,11 @@ fn status(schemas: &mut SchemaGenerator) -> Map<String, Value> {
     answer::<ServerStatus>(schemas, "What is known of the server now")
 }
 
-/// A delivery: as it is, in Hermes' shape, or only its text.
+/// A delivery: as it is, in the shape of an agent or a provider, or only its text.
 fn delivery(schemas: &mut SchemaGenerator) -> Map<String, Value> {
     let schema = reference::<Delivery>(schemas);
     let either = json!({
-        "anyOf": [schema, { "type": "object", "description": "Format `hermes`" }],
+        "anyOf": [schema, { "description": "The other formats, in shapes that are not ours" }],
     });
     one(
         "200",
@@ -436,11 +454,22 @@ mod tests {
     fn knows_the_keys_that_the_routes_know() {
         assert_eq!(keys("CallRequest"), strings(CallRequest::KEYS));
         assert_eq!(keys("DeliverRequest"), strings(DeliverRequest::KEYS));
+        assert_eq!(keys("DowngradeRequest"), strings(DowngradeRequest::KEYS));
+        assert_eq!(keys("ImageRequest"), strings(ImageRequest::KEYS));
         let schemas = document()["components"]["schemas"].clone();
-        for request in ["CallRequest", "DeliverRequest"] {
+        for request in [
+            "CallRequest",
+            "DeliverRequest",
+            "DowngradeRequest",
+            "ImageRequest",
+        ] {
             assert_eq!(schemas[request]["additionalProperties"], false, "{request}");
         }
         assert_eq!(schemas["DeliverRequest"]["required"], json!(["result"]));
+        assert_eq!(
+            schemas["ImageRequest"]["required"],
+            json!(["source", "image"])
+        );
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) enum Operation {
     CallTool,
     ListTools,
     DeliverResult,
+    DowngradeResult,
+    DeliverImage,
     ListServers,
     GetServer,
     TestServer,
@@ -37,6 +39,8 @@ impl Operation {
         Self::CallTool,
         Self::ListTools,
         Self::DeliverResult,
+        Self::DowngradeResult,
+        Self::DeliverImage,
         Self::ListServers,
         Self::GetServer,
         Self::TestServer,
@@ -57,6 +61,8 @@ impl Operation {
         match self {
             Self::CallTool
             | Self::DeliverResult
+            | Self::DowngradeResult
+            | Self::DeliverImage
             | Self::TestServer
             | Self::ReconnectServer
             | Self::EnableServer
@@ -80,6 +86,8 @@ impl Operation {
             Self::CallTool => "/v1/tools/call",
             Self::ListTools => "/v1/tools",
             Self::DeliverResult => "/v1/results/deliver",
+            Self::DowngradeResult => "/v1/results/downgrade",
+            Self::DeliverImage => "/v1/images/deliver",
             Self::ListServers => "/v1/servers",
             Self::GetServer => "/v1/servers/{name}",
             Self::TestServer => "/v1/servers/{name}/test",
@@ -98,7 +106,9 @@ impl Operation {
     /// Who may use it.
     pub(crate) const fn access(self) -> Access {
         match self {
-            Self::CallTool | Self::DeliverResult => Access::Call,
+            Self::CallTool | Self::DeliverResult | Self::DowngradeResult | Self::DeliverImage => {
+                Access::Call
+            }
             Self::ListTools
             | Self::ListServers
             | Self::GetServer

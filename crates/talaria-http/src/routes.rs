@@ -1,6 +1,8 @@
 //! The routes: one function per operation.
 
 mod artifacts;
+mod downgrade;
+mod images;
 mod results;
 mod servers;
 mod service;
@@ -9,11 +11,13 @@ mod tools;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use talaria_actors::{DeliverOptions, DeliveryService};
+use talaria_actors::{DeliverOptions, Delivered, DeliveryService};
 use talaria_content::{RenderOptions, render};
 use talaria_types::{Deadline, ErrorCode, Failure, RawResult};
 
 pub(crate) use artifacts::ArtifactMeta;
+pub(crate) use downgrade::DowngradeRequest;
+pub(crate) use images::ImageRequest;
 pub(crate) use results::DeliverRequest;
 pub(crate) use servers::{ServerList, ServerTest};
 pub(crate) use service::{Liveness, Readiness};
@@ -32,9 +36,12 @@ pub(crate) async fn run(
     payload: &mut web::Payload,
 ) -> Result<HttpResponse, Rejection> {
     match operation {
-        Operation::CallTool => tools::call(asked, payload).await,
+        // What carries a delivery is boxed: it is too large to lie on the stack of all the others.
+        Operation::CallTool => Box::pin(tools::call(asked, payload)).await,
         Operation::ListTools => tools::list(asked).await,
-        Operation::DeliverResult => results::deliver(asked, payload).await,
+        Operation::DeliverResult => Box::pin(results::deliver(asked, payload)).await,
+        Operation::DowngradeResult => Box::pin(downgrade::downgrade(asked, payload)).await,
+        Operation::DeliverImage => Box::pin(images::deliver(asked, payload)).await,
         Operation::ListServers => servers::list(asked),
         Operation::GetServer => servers::get(asked),
         Operation::TestServer => servers::test(asked, payload).await,
@@ -54,28 +61,48 @@ pub(crate) async fn run(
 /// Delivers a raw result and renders it.
 async fn deliver(
     asked: &Asked<'_>,
-    granted: &Granted,
+    granted: Granted,
     raw: RawResult,
     options: DeliverOptions,
+    tool_name: Option<String>,
 ) -> Result<HttpResponse, Rejection> {
-    let large = raw.wire_bytes > LARGE_JSON as u64;
-    let format = options.format;
-    let rendering = RenderOptions::default();
-    let mut delivery = asked
+    let is_large = raw.wire_bytes > LARGE_JSON as u64;
+    let delivered = asked
         .state
         .delivery
         .deliver(&granted.context, raw, options)
         .await?;
+    answer(asked, granted, delivered, tool_name, is_large).await
+}
+
+/// Renders a delivery, off the loop where it is large.
+async fn answer(
+    asked: &Asked<'_>,
+    granted: Granted,
+    delivered: Delivered,
+    tool_name: Option<String>,
+    is_large: bool,
+) -> Result<HttpResponse, Rejection> {
+    let Delivered {
+        mut delivery,
+        image_delivery,
+    } = delivered;
     delivery.elapsed_ms = asked.exchange.elapsed_ms();
-    let rendered = if large {
+    let options = RenderOptions {
+        call_id: granted.call_id,
+        tool_name: tool_name.or_else(|| delivery.tool.clone()),
+        image_delivery,
+    };
+    let format = granted.format;
+    let rendered = if is_large || !delivery.attachments.is_empty() {
         let deadline = DeliveryService::patience(&granted.context);
         asked
             .state
             .blocking
-            .run(deadline, move || render(&delivery, format, &rendering))
+            .run(deadline, move || render(&delivery, format, &options))
             .await?
     } else {
-        render(&delivery, format, &rendering)
+        render(&delivery, format, &options)
     };
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CONTENT_TYPE, rendered.content_type));

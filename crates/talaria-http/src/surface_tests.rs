@@ -12,10 +12,14 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde_json::Value;
-use talaria_actors::{DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions};
+use talaria_actors::{
+    DeliveryParts, DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions,
+};
 use talaria_config::{Config, GateConfig, ServerConfig, ServerEntry, TokenConfig};
+use talaria_image::{ImagePool, PoolOptions};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::BlockingPool;
+use talaria_vision::Gatekeeper;
 
 use crate::fixtures::talaria_config;
 use crate::server::{HttpServer, RunningServer, ServeOptions};
@@ -89,7 +93,19 @@ fn options(
     })
     .unwrap();
     let options = ServeOptions {
-        delivery: DeliveryService::new(&config, store.clone(), blocking.clone()),
+        delivery: DeliveryService::new(
+            &config,
+            DeliveryParts {
+                store: store.clone(),
+                blocking: blocking.clone(),
+                gatekeeper: Gatekeeper::new(&config),
+                pool: ImagePool::start(PoolOptions {
+                    workers: NonZeroUsize::MIN,
+                    queue: NonZeroUsize::MIN,
+                    pixels: 100_000_000,
+                }),
+            },
+        ),
         config,
         supervisor,
         store,

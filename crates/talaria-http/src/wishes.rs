@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use talaria_config::Scope;
+use talaria_actors::ImageWishes;
+use talaria_config::{ImageInputMode, Scope, Tiles};
 use talaria_content::Format;
 use talaria_types::{CallContext, Route, SessionKey};
 
@@ -14,25 +15,18 @@ use crate::problem::Rejection;
 
 /// Longest `session` and `call_id`.
 const MAX_KEY_BYTES: usize = 256;
-/// The formats of design §5 that this version does not make yet.
-const LATER_FORMATS: &[&str] = &[
-    "anthropic",
-    "openai-responses",
-    "openai-chat",
-    "gemini",
-    "mcp",
-];
-
 /// How the delivery should look and how long it may take.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Wishes {
     /// The live model route of the agent.
     #[serde(default)]
     pub(crate) route: Option<Route>,
-    /// `talaria` (default), `hermes` or `text`.
+    /// One of `talaria` (default), `hermes`, `text`, `anthropic`, `openai-responses`,
+    /// `openai-chat`, `gemini` and `mcp`.
     #[serde(default)]
     pub(crate) format: Option<String>,
-    /// The provider's tool-use id, echoed into the provider's format.
+    /// The provider's tool-use id, echoed into the provider's format; `anthropic`,
+    /// `openai-responses` and `openai-chat` need one.
     #[serde(default)]
     pub(crate) call_id: Option<String>,
     /// What the caller calls its conversation.
@@ -47,7 +41,8 @@ pub(crate) struct Wishes {
     /// `auto`, `native` or `text`, in place of the configured mode.
     #[serde(default)]
     pub(crate) image_input_mode: Option<ImageMode>,
-    /// Whether tall or large images are cut into tiles: `auto`, `true` or `false`.
+    /// Whether images are cut into tiles in place of the configured choice: `auto` where one
+    /// picture would be unreadable, `true` wherever it has to shrink, `false` never.
     #[serde(default)]
     pub(crate) tiles: Option<Choice>,
     /// Approves a tool that writes, on a server that is not trusted. Needs scope `approve`.
@@ -85,6 +80,14 @@ impl Choice {
             Self::Word(ChoiceWord::Auto | ChoiceWord::Off) => false,
         }
     }
+
+    const fn tiles(self) -> Tiles {
+        match self {
+            Self::Decided(true) | Self::Word(ChoiceWord::On) => Tiles::On,
+            Self::Decided(false) | Self::Word(ChoiceWord::Off) => Tiles::Off,
+            Self::Word(ChoiceWord::Auto) => Tiles::Auto,
+        }
+    }
 }
 
 /// The words of `image_input_mode`.
@@ -97,6 +100,16 @@ pub(crate) enum ImageMode {
     Native,
     /// Never pixels.
     Text,
+}
+
+impl ImageMode {
+    const fn configured(self) -> ImageInputMode {
+        match self {
+            Self::Auto => ImageInputMode::Auto,
+            Self::Native => ImageInputMode::Native,
+            Self::Text => ImageInputMode::Text,
+        }
+    }
 }
 
 impl Wishes {
@@ -121,14 +134,9 @@ impl Wishes {
                  leave it out or say `auto`",
             ));
         }
-        if self.tiles.is_some_and(Choice::demands) {
-            return Err(Rejection::invalid(
-                "`tiles: true` cannot be met: this version attaches no images; \
-                 leave it out or say `auto`",
-            ));
+        if let Some(fault) = format.call_id_fault(self.call_id.as_deref()) {
+            return Err(Rejection::invalid(fault));
         }
-        // Checked although no image is attached yet, so that a wrong word never goes unnoticed.
-        let _ = self.image_input_mode;
         let approved = self.approve == Some(true);
         if approved {
             asked.caller.need(Scope::Approve)?;
@@ -142,7 +150,15 @@ impl Wishes {
             .exchange
             .call_context(asked.caller, self.route, session, budget);
         context.approved = approved;
-        Ok(Granted { format, context })
+        Ok(Granted {
+            format,
+            call_id: self.call_id,
+            images: ImageWishes {
+                mode: self.image_input_mode.map(ImageMode::configured),
+                tiles: self.tiles.map(Choice::tiles),
+            },
+            context,
+        })
     }
 }
 
@@ -150,19 +166,18 @@ impl Wishes {
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) format: Format,
+    pub(crate) call_id: Option<String>,
+    pub(crate) images: ImageWishes,
     pub(crate) context: CallContext,
 }
 
-fn format(word: &str) -> Result<Format, Rejection> {
-    const MADE: [Format; 3] = [Format::Talaria, Format::Hermes, Format::Text];
-    if let Some(format) = MADE.into_iter().find(|format| format.as_str() == word) {
-        return Ok(format);
-    }
-    let made = MADE.map(Format::as_str).join(", ");
-    let detail = if LATER_FORMATS.contains(&word) {
-        format!("format `{word}` is not available in this version; available are {made}")
-    } else {
-        crate::query::unknown_key("format", word, &MADE.map(Format::as_str))
-    };
-    Err(Rejection::invalid(detail))
+/// The format of a word.
+pub(crate) fn format(word: &str) -> Result<Format, Rejection> {
+    let found = Format::ALL
+        .into_iter()
+        .find(|format| format.as_str() == word);
+    found.ok_or_else(|| {
+        let known = Format::ALL.map(Format::as_str);
+        Rejection::invalid(crate::query::unknown_key("format", word, &known))
+    })
 }

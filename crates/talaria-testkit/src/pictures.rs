@@ -105,6 +105,15 @@ pub fn plain_png(width: u32, height: u32, colour: [u8; 3]) -> anyhow::Result<Vec
     )
 }
 
+/// A grey PNG of one shade; large ones take a byte a pixel to make.
+///
+/// # Errors
+/// It cannot be encoded.
+pub fn plain_grey_png(width: u32, height: u32, shade: u8) -> anyhow::Result<Vec<u8>> {
+    let drawn = image::GrayImage::from_pixel(width, height, image::Luma([shade]));
+    encode(&drawn.into(), ImageFormat::Png)
+}
+
 /// A PNG whose pixels are made from their place.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! A delivery as people read it.
 
-use talaria_content::{Artifact, Delivery, Link, Notice};
+use talaria_content::{Artifact, ArtifactKind, Delivery, Link, Notice};
 
 use crate::table::{Table, bytes, one_line};
 
@@ -18,6 +18,7 @@ pub fn account(delivery: &Delivery) -> String {
         sections.push(format!("Structured content\n{structured:#}\n"));
     }
     sections.extend(files(&delivery.artifacts));
+    sections.extend(pictures(delivery));
     sections.extend(links(&delivery.links));
     sections.extend(notices(&delivery.notices));
     sections.push(format!("{} in {} ms\n", delivery.id, delivery.elapsed_ms));
@@ -32,6 +33,35 @@ fn files(artifacts: &[Artifact]) -> Option<String> {
             artifact.media_type.clone(),
             bytes(artifact.bytes),
             artifact.path.display().to_string(),
+        ]);
+    }
+    rendered(&table)
+}
+
+/// The pictures as pixels, or why there are none.
+fn pictures(delivery: &Delivery) -> Option<String> {
+    let is_picture = |artifact: &Artifact| artifact.kind == ArtifactKind::Image;
+    if !delivery.gate.open && delivery.artifacts.iter().any(is_picture) {
+        return Some(format!("No pixels: {}\n", delivery.gate.reason));
+    }
+    let mut table = Table::new(&["PIXELS", "TYPE", "SIZE", "OF"]);
+    for picture in &delivery.attachments {
+        let name = delivery
+            .artifacts
+            .iter()
+            .find(|artifact| artifact.id == picture.artifact)
+            .map_or_else(
+                || picture.artifact.to_string(),
+                |artifact| artifact.name.clone(),
+            );
+        table.row(&[
+            format!("{}×{}", picture.width, picture.height),
+            picture.media_type.clone(),
+            bytes(u64::try_from(picture.data.len() / 4 * 3).unwrap_or(u64::MAX)),
+            format!(
+                "{name} ({}×{})",
+                picture.original_width, picture.original_height
+            ),
         ]);
     }
     rendered(&table)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use talaria_content::Format;
+use talaria_types::Route;
 
 pub use self::image::{ImageCommand, PrepareArguments, TilesArgument};
 
@@ -114,9 +115,9 @@ pub struct CallArguments {
     /// Seconds after which the call is given up.
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
-    /// Form of the answer; anything but `talaria` is printed as it comes.
-    #[arg(long, default_value = "talaria")]
-    pub format: FormatArgument,
+    /// Who reads the delivery, and in which form.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// Which service answers.
     #[command(flatten)]
     pub target: TargetArguments,
@@ -130,12 +131,26 @@ pub struct DeliverArguments {
     /// Server the result came from; names the tool that reads its links.
     #[arg(long)]
     pub server: Option<String>,
-    /// Form of the answer; anything but `talaria` is printed as it comes.
-    #[arg(long, default_value = "talaria")]
-    pub format: FormatArgument,
+    /// Who reads the delivery, and in which form.
+    #[command(flatten)]
+    pub reader: ReaderArguments,
     /// Which service answers; without --url and TALARIA_URL this process does the work.
     #[command(flatten)]
     pub target: TargetArguments,
+}
+
+/// Who reads a delivery, and in which form.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ReaderArguments {
+    /// Form of the answer; anything but `talaria` is printed as it comes.
+    #[arg(long, default_value = "talaria")]
+    pub format: FormatArgument,
+    /// The model that reads it; decides whether pictures become pixels.
+    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = route)]
+    pub route: Option<Route>,
+    /// The provider's id of the tool call; the forms of Anthropic and OpenAI need one.
+    #[arg(long, value_name = "ID")]
+    pub call_id: Option<String>,
 }
 
 /// `test`.
@@ -198,6 +213,16 @@ pub enum FormatArgument {
     Hermes,
     /// What the model reads, alone.
     Text,
+    /// A `tool_result` block of Anthropic's Messages API.
+    Anthropic,
+    /// A `function_call_output` item of OpenAI's Responses API.
+    OpenaiResponses,
+    /// Messages of OpenAI's Chat Completions API.
+    OpenaiChat,
+    /// A `functionResponse` part of the Gemini API.
+    Gemini,
+    /// A `CallToolResult` of the Model Context Protocol.
+    Mcp,
 }
 
 impl From<FormatArgument> for Format {
@@ -206,7 +231,24 @@ impl From<FormatArgument> for Format {
             FormatArgument::Talaria => Self::Talaria,
             FormatArgument::Hermes => Self::Hermes,
             FormatArgument::Text => Self::Text,
+            FormatArgument::Anthropic => Self::Anthropic,
+            FormatArgument::OpenaiResponses => Self::OpenaiResponses,
+            FormatArgument::OpenaiChat => Self::OpenaiChat,
+            FormatArgument::Gemini => Self::Gemini,
+            FormatArgument::Mcp => Self::Mcp,
         }
+    }
+}
+
+/// `PROVIDER/MODEL`; the model may hold more slashes.
+fn route(text: &str) -> Result<Route, String> {
+    match text.split_once('/') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(Route {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            api: None,
+        }),
+        Some(_) | None => Err("write it as PROVIDER/MODEL".to_owned()),
     }
 }
 
@@ -234,6 +276,16 @@ mod tests {
         let help = Arguments::command().render_help().to_string();
         assert!(help.contains("3  the service does not answer"));
         assert!(!help.contains("__guard") && !help.contains("demo-server"));
+    }
+
+    #[test]
+    fn a_route_is_a_provider_and_a_model() {
+        let model = |text: &str| super::route(text).map(|route| (route.provider, route.model));
+        let openrouter = ("openrouter".to_owned(), "xiaomi/mimo-v2".to_owned());
+        assert_eq!(model("openrouter/xiaomi/mimo-v2"), Ok(openrouter));
+        for wrong in ["", "anthropic", "/model", "anthropic/"] {
+            assert!(model(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_content::Format;
+use talaria_types::Route;
 
 use crate::exit::CommandError;
 
@@ -199,6 +200,10 @@ pub struct CallRequest {
     pub arguments: serde_json::Map<String, Value>,
     /// Form of the answer.
     pub format: Format,
+    /// Who reads it.
+    pub route: Option<Route>,
+    /// The provider's id of the call.
+    pub call_id: Option<String>,
     /// When the call is given up.
     pub timeout: Option<Duration>,
 }
@@ -221,12 +226,37 @@ impl CallRequest {
             "arguments".to_owned(),
             Value::Object(self.arguments.clone()),
         );
-        body.insert("format".to_owned(), self.format.as_str().into());
+        reader(
+            &mut body,
+            self.format,
+            self.route.as_ref(),
+            self.call_id.as_deref(),
+        );
         if let Some(timeout) = self.timeout {
             let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             body.insert("timeout_ms".to_owned(), milliseconds.into());
         }
         Value::Object(body)
+    }
+}
+
+/// Says in a body who reads the delivery.
+pub(crate) fn reader(
+    body: &mut serde_json::Map<String, Value>,
+    format: Format,
+    route: Option<&Route>,
+    call_id: Option<&str>,
+) {
+    body.insert("format".to_owned(), format.as_str().into());
+    if let Some(Route {
+        provider, model, ..
+    }) = route
+    {
+        let route = serde_json::json!({ "provider": provider, "model": model });
+        body.insert("route".to_owned(), route);
+    }
+    if let Some(call_id) = call_id {
+        body.insert("call_id".to_owned(), call_id.into());
     }
 }
 
@@ -329,6 +359,8 @@ mod tests {
             server: None,
             arguments: serde_json::Map::new(),
             format: Format::Text,
+            route: None,
+            call_id: None,
             timeout: Some(Duration::from_secs(2)),
         };
         let body =

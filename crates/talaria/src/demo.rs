@@ -2,6 +2,7 @@
 //! arrives.
 
 mod counters;
+mod pixels;
 mod sight;
 mod steps;
 
@@ -115,6 +116,7 @@ impl<'a> Demo<'a> {
         for step in steps::all() {
             self.step(step).await;
         }
+        self.pixels().await;
         self.utilities().await;
         self.unknown_tool().await;
         self.download().await;
@@ -179,6 +181,8 @@ impl<'a> Demo<'a> {
             server: None,
             arguments,
             format: Format::Talaria,
+            route: None,
+            call_id: None,
             timeout: Some(Duration::from_secs(60)),
         };
         self.client

@@ -4,6 +4,7 @@
 //! the tests need nothing that is not in it.
 
 pub mod assets;
+pub mod desktop;
 pub mod hostile;
 mod prompts;
 mod resources;

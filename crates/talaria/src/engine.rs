@@ -1,24 +1,27 @@
 //! Everything of the service but HTTP: the media store, the servers, the delivery.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Map, Value};
 use talaria_actors::{
-    DeliverOptions, DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions,
-    ToolAnswer,
+    DeliverOptions, Delivered, DeliveryParts, DeliveryService, ImageWishes, Placement, Supervisor,
+    SupervisorHandle, SupervisorOptions, ToolAnswer,
 };
 use talaria_config::Config;
-use talaria_content::{Delivery, Format};
+use talaria_content::Format;
+use talaria_image::{DEFAULT_PIXELS, ImagePool, PoolOptions};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::{BlockingPool, now};
 use talaria_types::{CallContext, Deadline, Failure};
+use talaria_vision::Gatekeeper;
 
 use crate::exit::CommandError;
 
-/// How long a short command waits for calls when it ends; none run by then.
+/// How long is waited for calls and pictures at the end; none should run by then.
 const BRIEF_DRAIN: Duration = Duration::from_secs(1);
 
 /// The parts that do the work; cheap to clone.
@@ -32,6 +35,8 @@ pub struct Engine {
     pub blocking: BlockingPool,
     /// Makes deliveries.
     pub delivery: DeliveryService,
+    /// Prepares pictures.
+    pool: ImagePool,
 }
 
 impl Engine {
@@ -49,13 +54,31 @@ impl Engine {
             base_url: talaria.media.public_url.clone().or(base_url),
         });
         let blocking = BlockingPool::new(talaria.limits.blocking_jobs.get());
-        let delivery = DeliveryService::new(&config, store.clone(), blocking.clone());
+        let pool = ImagePool::start(PoolOptions {
+            workers: talaria.images.workers.unwrap_or_else(processors),
+            queue: talaria.images.queue,
+            pixels: DEFAULT_PIXELS,
+        });
+        let parts = DeliveryParts {
+            store: store.clone(),
+            blocking: blocking.clone(),
+            gatekeeper: Gatekeeper::new(&config),
+            pool: pool.clone(),
+        };
+        let delivery = DeliveryService::new(&config, parts);
         Self {
             config,
             store,
             blocking,
             delivery,
+            pool,
         }
+    }
+
+    /// Lets the pictures that are being prepared end, and takes no more.
+    pub async fn close(&self) {
+        // Whoever waited for one is gone by now; what does not end in time ends with the process.
+        let _in_time = self.pool.close(Deadline::after(BRIEF_DRAIN)).await;
     }
 
     /// Starts every enabled server, each on its own loop. Needs a running actix system.
@@ -117,7 +140,7 @@ impl Standalone {
         public_name: &str,
         arguments: Map<String, Value>,
         format: Format,
-    ) -> Result<Delivery, Failure> {
+    ) -> Result<Delivered, Failure> {
         let began = now();
         let called = self
             .supervisor
@@ -135,14 +158,22 @@ impl Standalone {
             tool: Some(tool),
             reader,
             format,
+            images: ImageWishes::default(),
         };
-        let mut delivery = self.engine.delivery.deliver(ctx, raw, options).await?;
-        delivery.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(delivery)
+        let mut delivered = self.engine.delivery.deliver(ctx, raw, options).await?;
+        let took = began.elapsed();
+        delivered.delivery.elapsed_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        Ok(delivered)
     }
 
     /// Stops the servers.
     pub async fn stop(self) {
         self.supervisor.drain(BRIEF_DRAIN).await;
+        self.engine.close().await;
     }
+}
+
+/// One worker for each processor.
+fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

@@ -245,6 +245,7 @@ impl<'a> ServerTest<'a> {
         self.here
             .call(&ctx, public_name, arguments, Format::Talaria)
             .await
+            .map(|delivered| delivered.delivery)
     }
 
     /// Reads a link with the tool that the delivery names for it.

@@ -102,7 +102,7 @@ impl Service {
     }
 
     /// Ends in order: no new calls, those that run end or reach the drain timeout, servers stop,
-    /// answers leave, connections close.
+    /// answers leave, connections close, the preparation of pictures ends.
     ///
     /// # Errors
     /// HTTP ended with an error.
@@ -112,11 +112,10 @@ impl Service {
             .drain(self.engine.config.talaria.calls.drain_timeout)
             .await;
         self.sweeper.abort();
-        Ok(self
-            .http
-            .stop(StopMode::Graceful)
-            .await
-            .context("stop HTTP")?)
+        let stopped = self.http.stop(StopMode::Graceful).await;
+        // The last answers may have waited for pictures.
+        self.engine.close().await;
+        Ok(stopped.context("stop HTTP")?)
     }
 }
 

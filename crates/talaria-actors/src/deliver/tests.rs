@@ -1,5 +1,6 @@
 //! The pipeline over a real store.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,20 +8,30 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use talaria_config::Config;
+use talaria_content::BlockFate;
+use talaria_image::PoolOptions;
 use talaria_media::MediaOptions;
-use talaria_types::ErrorCode;
+use talaria_types::{ErrorCode, TokenName};
 
 use super::*;
 
+mod pixels;
+
 struct Desks {
     service: DeliveryService,
+    pool: ImagePool,
     _home: tempfile::TempDir,
 }
 
 fn desks() -> Desks {
+    desks_with(|_| {})
+}
+
+fn desks_with(change: impl FnOnce(&mut Config)) -> Desks {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::with_home(home.path().to_path_buf());
     config.result_size_chars = 2_000;
+    change(&mut config);
     let store = MediaStore::open(MediaOptions {
         root: home.path().join("cache"),
         max_bytes: 1 << 30,
@@ -29,11 +40,27 @@ fn desks() -> Desks {
         fsync: false,
         base_url: None,
     });
-    let service = DeliveryService::new(&config, store, BlockingPool::new(2));
+    let parts = DeliveryParts {
+        store,
+        blocking: BlockingPool::new(2),
+        gatekeeper: Gatekeeper::new(&config),
+        pool: pool(),
+    };
+    let pool = parts.pool.clone();
+    let service = DeliveryService::new(&config, parts);
     Desks {
         service,
+        pool,
         _home: home,
     }
+}
+
+fn pool() -> ImagePool {
+    ImagePool::start(PoolOptions {
+        workers: NonZeroUsize::MIN,
+        queue: NonZeroUsize::new(8).unwrap(),
+        pixels: 100_000_000,
+    })
 }
 
 fn options(kind: ResultKind) -> DeliverOptions {
@@ -43,6 +70,7 @@ fn options(kind: ResultKind) -> DeliverOptions {
         tool: Some("t".to_owned()),
         reader: ReaderTool::Missing,
         format: Format::Talaria,
+        images: ImageWishes::default(),
     }
 }
 
@@ -60,6 +88,7 @@ async fn deliver(desks: &Desks, kind: ResultKind, result: &Value) -> Delivery {
         .deliver(&ctx, scrubbed.result.unwrap(), options(kind))
         .await
         .unwrap()
+        .delivery
 }
 
 async fn deliver_tool(desks: &Desks, result: Value) -> Delivery {
@@ -75,7 +104,7 @@ fn a_text_is_delivered_and_the_gate_says_why_it_is_closed() {
         assert_eq!(delivery.text, "hello");
         assert!(!delivery.gate.open && delivery.gate.mode == "auto");
         assert!(
-            delivery.gate.reason.contains("saved as files"),
+            delivery.gate.reason.contains("names no route"),
             "{}",
             delivery.gate.reason
         );
@@ -105,7 +134,7 @@ fn a_file_is_saved_byte_for_byte_and_belongs_to_its_token() {
             scrubbed.result.unwrap(),
             options(ResultKind::ToolCall),
         );
-        let delivery = delivered.await.unwrap();
+        let delivery = delivered.await.unwrap().delivery;
         let artifact = &delivery.artifacts[0];
         assert_eq!(std::fs::read(&artifact.path).unwrap(), bytes);
         let record = desks.service.store.find(&artifact.id).unwrap();
@@ -177,7 +206,7 @@ fn a_disk_that_refuses_costs_its_block_and_not_the_call() {
             scrubbed.result.unwrap(),
             options(ResultKind::ToolCall),
         );
-        let delivery = delivered.await.unwrap();
+        let delivery = delivered.await.unwrap().delivery;
         assert!(delivery.text.contains("before") && delivery.text.contains("after"));
         assert!(delivery.artifacts.is_empty());
         assert_eq!(delivery.notices.len(), 1, "{:?}", delivery.notices);

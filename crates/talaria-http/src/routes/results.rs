@@ -83,6 +83,12 @@ pub(super) async fn deliver(
     let Some(raw) = scrubbed.result else {
         return Err(Rejection::invalid("the body has no `result`"));
     };
+    if granted.format.requires_tool_name() && request.tool.is_none() {
+        let format = granted.format.as_str();
+        let detail =
+            format!("format `{format}` needs `tool`, the name of the tool that was called");
+        return Err(Rejection::invalid(detail));
+    }
     let reader = match &request.server {
         Some(server) => {
             asked.caller.need_server(server)?;
@@ -96,8 +102,9 @@ pub(super) async fn deliver(
         tool: request.tool,
         reader,
         format: granted.format,
+        images: granted.images,
     };
-    finish(asked, &granted, raw, options).await
+    finish(asked, granted, raw, options, None).await
 }
 
 /// A body that is no JSON is the caller's fault here, not a server's.

@@ -109,9 +109,10 @@ pub(super) async fn call(
         tool: Some(answer.tool),
         reader: answer.reader,
         format: granted.format,
+        images: granted.images,
     };
     // The tool has run: whatever fails now, the same call must not be made again.
-    deliver(asked, &granted, answer.raw, options)
+    deliver(asked, granted, answer.raw, options, Some(tool))
         .await
         .map_err(Rejection::outcome_uncertain)
 }

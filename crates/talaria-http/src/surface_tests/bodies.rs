@@ -96,26 +96,18 @@ async fn names_the_key_that_was_probably_meant() {
 }
 
 #[actix_web::test]
-async fn says_honestly_what_this_version_cannot_do() {
+async fn says_what_is_wrong_with_a_wish() {
     let service = fixture();
     for (key, value, expected) in [
-        (
-            "format",
-            json!("anthropic"),
-            "not available in this version; available are talaria",
-        ),
-        (
-            "format",
-            json!("openai-chat"),
-            "not available in this version",
-        ),
+        ("format", json!("anthropic"), "needs `call_id`"),
+        ("format", json!("openai-chat"), "needs `call_id`"),
         ("format", json!("hermse"), "did you mean `hermes`?"),
         (
             "describe_images",
             json!(true),
             "no vision chain is configured",
         ),
-        ("tiles", json!(true), "attaches no images"),
+        ("tiles", json!("sometimes"), "did not match any variant"),
         ("session", json!(""), "1 to 256 bytes"),
         ("call_id", json!("x".repeat(257)), "1 to 256 bytes"),
         (

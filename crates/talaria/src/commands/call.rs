@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use talaria_actors::Delivered;
 use talaria_config::Config;
 use talaria_content::{Delivery, Format, RenderOptions, render};
 use talaria_types::{CallContext, Deadline, Failure};
@@ -29,15 +30,19 @@ pub(super) async fn run(
         tool: arguments.tool,
         server: arguments.server,
         arguments: tool_arguments(&arguments.arguments)?,
-        format: arguments.format.into(),
+        format: arguments.reader.format.into(),
+        route: arguments.reader.route,
+        call_id: arguments.reader.call_id,
         timeout: arguments.timeout.map(Duration::from_secs),
     };
+    check_call_id(request.format, request.call_id.as_deref())?;
     let what = format!("calling {}", request.tool);
     let body = match surroundings.service(&arguments.target)? {
         Some(client) => with_progress(&what, ask(&client, &request)).await?,
         None => {
             let config = configuration::load(&arguments.target.config, &surroundings.environment)?;
-            let call = call_here(surroundings, config.config, &request);
+            // A delivery with its pictures is no guest for the stack.
+            let call = Box::pin(call_here(surroundings, config.config, &request));
             with_progress(&what, call).await?
         }
     };
@@ -60,25 +65,40 @@ async fn call_here(
     let limit = request
         .timeout
         .unwrap_or(config.talaria.calls.max_call_duration);
-    let ctx = CallContext::new(Deadline::after(limit));
+    let mut ctx = CallContext::new(Deadline::after(limit));
+    ctx.route = request.route.clone();
     let deadline = Deadline::after(START_TIMEOUT);
     let here = Standalone::start(config, &surroundings.environment, deadline).await?;
-    let delivery = call_on(&here, &ctx, request).await;
+    let delivered = call_on(&here, &ctx, request).await;
     here.stop().await;
-    Ok(render(&delivery?, request.format, &RenderOptions::default()).body)
+    let delivered = delivered?;
+    let options = RenderOptions {
+        call_id: request.call_id.clone(),
+        tool_name: Some(request.tool.clone()),
+        image_delivery: delivered.image_delivery,
+    };
+    Ok(render(&delivered.delivery, request.format, &options).body)
 }
 
 async fn call_on(
     here: &Standalone,
     ctx: &CallContext,
     request: &CallRequest,
-) -> Result<Delivery, Failure> {
+) -> Result<Delivered, Failure> {
     let tool = match &request.server {
         Some(server) => here.supervisor.resolve(server, &request.tool)?.name,
         None => request.tool.clone(),
     };
     let arguments = request.arguments.clone();
     here.call(ctx, &tool, arguments, request.format).await
+}
+
+/// The formats of some providers are none without the id of the call.
+pub(super) fn check_call_id(format: Format, call_id: Option<&str>) -> Result<(), CommandError> {
+    match format.call_id_fault(call_id) {
+        Some(fault) => Err(CommandError::usage(fault)),
+        None => Ok(()),
+    }
 }
 
 /// Prints a delivery as the caller wants it and derives the exit code.

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use talaria_actors::DeliverOptions;
+use serde_json::{Map, Value};
+use talaria_actors::{DeliverOptions, Delivered, ImageWishes};
 use talaria_config::Config;
 use talaria_content::{ReaderTool, RenderOptions, ResultKind, render};
 use talaria_types::{CallContext, Deadline, RawResult, ServerName};
 
-use super::call::print_delivery;
+use super::call::{check_call_id, print_delivery};
 use super::{Surroundings, read_stdin};
 use crate::arguments::DeliverArguments;
-use crate::client::ServiceClient;
+use crate::client::{ServiceClient, reader};
 use crate::configuration;
 use crate::engine::Engine;
 use crate::exit::{CommandError, Exit};
@@ -29,12 +29,14 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     let _log = surroundings.quiet_log()?;
     let result = read(&arguments.file)?;
-    let format = arguments.format.into();
+    let format = arguments.reader.format.into();
+    check_call_id(format, arguments.reader.call_id.as_deref())?;
     let body = match surroundings.named_service(&arguments.target)? {
         Some(client) => with_progress("delivering", ask(&client, &result, &arguments)).await?,
         None => {
             let loaded = configuration::load(&arguments.target.config, &surroundings.environment)?;
-            let deliver = deliver_here(loaded.config, result, &arguments);
+            // A delivery with its pictures is no guest for the stack.
+            let deliver = Box::pin(deliver_here(loaded.config, result, &arguments));
             with_progress("delivering", deliver).await?
         }
     };
@@ -56,12 +58,18 @@ async fn ask(
 ) -> Result<String, CommandError> {
     let result: Value = serde_json::from_slice(result)
         .map_err(|error| CommandError::usage(format!("the result is not JSON: {error}")))?;
-    let format = talaria_content::Format::from(arguments.format).as_str();
-    let mut body = json!({ "result": result, "format": format });
-    if let (Some(server), Some(body)) = (&arguments.server, body.as_object_mut()) {
+    let mut body = Map::from_iter([("result".to_owned(), result)]);
+    let asked = &arguments.reader;
+    reader(
+        &mut body,
+        asked.format.into(),
+        asked.route.as_ref(),
+        asked.call_id.as_deref(),
+    );
+    if let Some(server) = &arguments.server {
         body.insert("server".to_owned(), server.clone().into());
     }
-    client.post("/v1/results/deliver", &body).await
+    client.post("/v1/results/deliver", &body.into()).await
 }
 
 async fn deliver_here(
@@ -70,19 +78,31 @@ async fn deliver_here(
     arguments: &DeliverArguments,
 ) -> Result<String, CommandError> {
     let engine = Engine::open(Arc::new(config), None);
-    let ctx = CallContext::new(Deadline::after(TIMEOUT));
+    let mut ctx = CallContext::new(Deadline::after(TIMEOUT));
+    ctx.route = arguments.reader.route.clone();
     let scrubbed = engine.delivery.read_body(&ctx, result, "").await?;
     let raw = scrubbed
         .result
         .unwrap_or_else(|| RawResult::from_json(Value::Null));
-    let format = arguments.format.into();
+    let format = arguments.reader.format.into();
     let options = DeliverOptions {
         kind: ResultKind::ToolCall,
         server: arguments.server.as_deref().map(ServerName::from),
         tool: None,
         reader: ReaderTool::Missing,
         format,
+        images: ImageWishes::default(),
     };
-    let delivery = engine.delivery.deliver(&ctx, raw, options).await?;
-    Ok(render(&delivery, format, &RenderOptions::default()).body)
+    let delivered = engine.delivery.deliver(&ctx, raw, options).await;
+    engine.close().await;
+    let Delivered {
+        delivery,
+        image_delivery,
+    } = delivered?;
+    let options = RenderOptions {
+        call_id: arguments.reader.call_id.clone(),
+        tool_name: delivery.tool.clone(),
+        image_delivery,
+    };
+    Ok(render(&delivery, format, &options).body)
 }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::assets::{self, Asset};
-use super::{DemoServer, hostile, resources};
+use super::{DemoServer, desktop, hostile, resources};
 
 /// The largest payload `blob` makes.
 const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
@@ -121,6 +121,17 @@ impl DemoServer {
     )]
     fn screenshot(&self) -> CallToolResult {
         CallToolResult::success(vec![ContentBlock::text("A browser window."), image()])
+    }
+
+    #[tool(
+        description = "Returns a picture of a 4K screen.",
+        annotations(read_only_hint = true)
+    )]
+    fn desktop(&self) -> Result<CallToolResult, ErrorData> {
+        let screen = desktop::screen()
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let screen = ContentBlock::image(STANDARD.encode(screen), "image/png");
+        Ok(CallToolResult::success(vec![screen]))
     }
 
     #[tool(description = "Returns a sound.", annotations(read_only_hint = true))]
