@@ -156,7 +156,8 @@ fn every_crate_takes_versions_and_lints_from_the_workspace() {
             if line.starts_with('[') {
                 section = line;
             }
-            let is_dependency = section.contains("dependencies]") && line.contains('=');
+            let is_entry = line.contains('=') && !line.starts_with('[');
+            let is_dependency = section.contains("dependencies]") && is_entry;
             let inherits = line.contains("workspace = true") || line.contains(".workspace = true");
             assert!(!is_dependency || inherits, "{}: {line}", path.display());
         }
