@@ -16,17 +16,9 @@ use crate::raster::Raster;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::watch::Watch;
 
-/// Share of strong steps from which a picture counts as drawn: letters, lines, edges of windows.
+/// Mean squared error above which a palette does not do for a text-like picture.
 ///
-/// Photos lie below 0.02, screens with photos above 0.1.
-pub(crate) const DRAWN: f64 = 0.06;
-/// Share of strong steps from which a picture counts as text-like.
-///
-/// Pages of text lie above 0.3.
-const TEXT_LIKE: f64 = 0.2;
-/// Mean squared error of 16 colours above which they do not do for a text-like picture.
-///
-/// Pages of text lie below 75, screens with photos above 190.
+/// With 16 colours pages of text lie below 75, colourful charts and photos above 170.
 const TEXT_ERROR: f32 = 110.0;
 /// Pictures of at most so many pixels are written without loss where that fits.
 const TINY: usize = 128 * 128;
@@ -48,6 +40,16 @@ impl Wish {
     /// Bytes a file of this format may have.
     fn limit(self, format: PictureFormat) -> usize {
         raw_limit(self.budget, format)
+    }
+
+    /// The same, but no more bytes than these.
+    fn within(self, bytes: usize) -> Self {
+        let whole_groups = bytes - bytes % 3;
+        let budget = encode::url_length(whole_groups, PictureFormat::Jpeg);
+        Self {
+            budget: budget.min(self.budget),
+            ..self
+        }
     }
 
     /// Whether a file keeps the budget.
@@ -89,10 +91,10 @@ enum Content {
 
 impl Content {
     fn of(raster: &Raster) -> Self {
-        let sharpness = Grain::of(raster).sharpness;
-        if sharpness >= TEXT_LIKE {
+        let grain = Grain::of(raster);
+        if grain.is_text_like() {
             Self::Text
-        } else if sharpness >= DRAWN {
+        } else if grain.is_drawn() {
             Self::Mixed
         } else {
             Self::Photo
@@ -102,22 +104,36 @@ impl Content {
 
 /// Writes an opaque picture within the budget, smaller only where nothing else is left.
 ///
+/// `own` are the bytes of a source that would have fitted but may not leave as it is: no more
+/// are taken where that costs little.
+///
 /// # Errors
 /// `OverBudget` when not even a very small copy fits, `Abandoned` when nobody waits any more.
-pub(crate) fn choose(raster: Raster, wish: Wish, watch: &Watch) -> Result<Chosen, Refusal> {
+pub(crate) fn choose(
+    raster: Raster,
+    wish: Wish,
+    own: Option<usize>,
+    watch: &Watch,
+) -> Result<Chosen, Refusal> {
     let mut encodes = 0;
     let mut shown = (raster.width, raster.height);
     let mut current = fit::padded(raster, LEAST_SIDE);
+    let chosen = |(format, file), current: &Raster, shown, encodes| Chosen {
+        file,
+        format,
+        size: (current.width, current.height),
+        shown,
+        encodes,
+    };
+    if let Some(own) = own
+        && let Some(fits) = modest(&current, wish.within(own), &mut encodes, watch)?
+    {
+        return Ok(chosen(fits, &current, shown, encodes));
+    }
     loop {
         let bytes = match attempt(&current, wish, &mut encodes, watch)? {
             Attempt::Fits(format, file) => {
-                return Ok(Chosen {
-                    file,
-                    format,
-                    size: (current.width, current.height),
-                    shown,
-                    encodes,
-                });
+                return Ok(chosen((format, file), &current, shown, encodes));
             }
             Attempt::Over(bytes) => bytes,
         };
@@ -143,6 +159,7 @@ fn shrink_factor(wish: Wish, bytes: usize) -> f64 {
     (allowed / bytes.max(1) as f64).sqrt().clamp(0.25, 0.95)
 }
 
+/// One size of a picture, in the form that suits what it shows.
 fn attempt(
     raster: &Raster,
     wish: Wish,
@@ -159,12 +176,49 @@ fn attempt(
     }
     let histogram = Histogram::of(raster);
     let sixteen = histogram.palette(16);
-    if (content == Content::Mixed || sixteen.error > TEXT_ERROR)
-        && let Some(attempt) = lossy::mixed(raster, wish, encodes, watch)?
-    {
-        return Ok(attempt);
+    let ladder = |encodes: &mut u32| drawn::ladder(&histogram, &sixteen, wish, encodes, watch);
+    if content == Content::Text {
+        let is_plain = sixteen.error <= TEXT_ERROR;
+        let palette = if is_plain {
+            ladder(encodes)?
+        } else {
+            drawn::many_colours(&histogram, wish, encodes, watch)?
+        };
+        if let Attempt::Fits(..) = palette {
+            return Ok(palette);
+        }
     }
-    drawn::fewer_colours(&histogram, sixteen, wish, encodes, watch)
+    match lossy::mixed(raster, wish, encodes, watch)? {
+        Some(attempt) => Ok(attempt),
+        None => ladder(encodes),
+    }
+}
+
+/// One size of a picture within the bytes of its source, where that costs little quality.
+fn modest(
+    raster: &Raster,
+    wish: Wish,
+    encodes: &mut u32,
+    watch: &Watch,
+) -> Result<Option<(PictureFormat, Vec<u8>)>, Refusal> {
+    if let Some(file) = drawn::lossless(raster, wish, encodes)? {
+        return Ok(Some((PictureFormat::Png, file)));
+    }
+    let attempt = if Content::of(raster) == Content::Text {
+        let histogram = Histogram::of(raster);
+        let sixteen = histogram.palette(16);
+        drawn::sixteen_colours(&histogram, &sixteen, wish, encodes)?
+    } else {
+        Attempt::Over(usize::MAX)
+    };
+    let attempt = match attempt {
+        Attempt::Over(_) => lossy::modest(raster, wish, encodes, watch)?,
+        fits @ Attempt::Fits(..) => fits,
+    };
+    Ok(match attempt {
+        Attempt::Fits(format, file) => Some((format, file)),
+        Attempt::Over(_) => None,
+    })
 }
 
 /// Stops between steps when nobody waits any more.

@@ -1,6 +1,5 @@
 //! Whether text survives the fit, judged by how fine the strokes of the picture are.
 
-use crate::choose::DRAWN;
 use crate::grain::Grain;
 use crate::raster::Raster;
 
@@ -11,6 +10,11 @@ const COARSENESS_AT_SCALE_1: f64 = 1.4;
 /// Text of 14 pixels keeps nine words in ten at 1.63 and two in ten at 2.45.
 const READABLE: f64 = 1.8;
 
+/// Whether a side shrinks so much that fine text would be lost, were there any.
+pub(crate) fn may_lose_text(long: u32, max_side: u32) -> bool {
+    f64::from(long) > READABLE * f64::from(max_side)
+}
+
 /// Whether text is lost when so many pixels of the raster become one.
 pub(crate) fn loses_text(raster: &Raster, factor: f64) -> bool {
     if factor <= READABLE {
@@ -18,7 +22,7 @@ pub(crate) fn loses_text(raster: &Raster, factor: f64) -> bool {
     }
     let grain = Grain::of(raster);
     let scale = 1.0 + (grain.coarseness - COARSENESS_AT_SCALE_1).max(0.0);
-    grain.sharpness >= DRAWN && factor > READABLE * scale
+    grain.is_drawn() && factor > READABLE * scale
 }
 
 #[cfg(test)]
@@ -36,7 +40,7 @@ mod tests {
             }
             for (x, pixel) in row.iter_mut().enumerate() {
                 let column = x / scale;
-                if column % 4 == 0 && column % 28 < 20 {
+                if column.is_multiple_of(4) && column % 28 < 20 {
                     *pixel = 0;
                 }
             }
@@ -63,7 +67,8 @@ mod tests {
         let mut state = 1_u32;
         for (place, pixel) in photo.pixels.iter_mut().enumerate() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            *pixel = ((place % 1_200) / 6) as u8 + state.to_be_bytes()[0] % 8;
+            let slope = u8::try_from(place % 1_200 / 6).unwrap();
+            *pixel = slope + state.to_be_bytes()[0] % 8;
         }
         assert!(!loses_text(&photo, 7.0));
     }

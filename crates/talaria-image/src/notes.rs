@@ -126,18 +126,14 @@ pub(crate) fn tiled(areas: &[Area], whole: Area) -> Note {
 }
 
 /// Text on it is too small after the fit.
-pub(crate) fn hard_to_read(area: Area, size: (u32, u32)) -> Note {
+pub(crate) fn hard_to_read(area: Area, size: (u32, u32), max_side: u32) -> Note {
     note(
         NoteKind::HardToRead,
         format!(
             "Small text may be unreadable at {}×{}. To read it, ask POST /v1/images/deliver for a \
-             `region` of the {}×{} original (up to {} pixels per side keep full size), or set \
-             `tiles: auto`.",
-            size.0,
-            size.1,
-            area.width,
-            area.height,
-            size.0.max(size.1)
+             `region` of the {}×{} original (up to {max_side} pixels per side keep full size), or \
+             set `tiles: auto`.",
+            size.0, size.1, area.width, area.height
         ),
     )
 }

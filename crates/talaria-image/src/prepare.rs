@@ -14,7 +14,7 @@ use crate::prepared::{
 use crate::raster::Raster;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::target::{Region, Target, Tiling};
-use crate::tiles::tiles;
+use crate::tiles::{READABLE_FACTOR, tiles};
 use crate::watch::Watch;
 
 /// Makes a picture ready for a model: upright, within the side limit and the budget.
@@ -77,6 +77,7 @@ pub fn prepare(bytes: &[u8], target: &Target, watch: &Watch) -> Result<Prepared,
             budget: target.budget,
             webp: target.webp,
         },
+        own: fits_already(whole, bytes, target).then_some(bytes.len()),
     };
     let (pictures, encodes) = work.pictures(target.tiling, &mut notes, watch)?;
     Ok(Prepared {
@@ -134,7 +135,7 @@ fn inside(region: Region, whole: Area) -> Result<Area, Refusal> {
     })
 }
 
-/// What the decoder has to deliver: for tiles every pixel, otherwise what one fit needs.
+/// What the decoder has to deliver: enough pixels for one fit, or for every tile.
 fn need(header: &Header, area: Area, whole: Area, target: &Target) -> Need {
     let region = (area != whole).then(|| {
         let upright = Rect {
@@ -147,14 +148,24 @@ fn need(header: &Header, area: Area, whole: Area, target: &Target) -> Need {
             .orientation
             .stored_rect(upright, header.width, header.height)
     });
-    let max_side = match target.tiling {
-        Tiling::Off => target.max_side,
-        Tiling::Auto { .. } | Tiling::On { .. } => area.width.max(area.height),
+    let long = area.width.max(area.height);
+    let most = match target.tiling {
+        Tiling::Off => 1,
+        Tiling::Auto { .. } if !legible::may_lose_text(long, target.max_side) => 1,
+        Tiling::Auto { most } | Tiling::On { most } => u32::try_from(most).unwrap_or(u32::MAX),
     };
+    // Tiles in a row show so many times more than one picture does.
+    let max_side = target.max_side.saturating_mul(most.max(1)).min(long);
     Need {
         max_side: max_side.max(LEAST_SIDE),
         region,
     }
+}
+
+/// Whether the bytes keep the budget and the side limit, whatever they are.
+fn fits_already(whole: Area, bytes: &[u8], target: &Target) -> bool {
+    whole.width.max(whole.height) <= target.max_side
+        && url_length(bytes.len(), PictureFormat::Jpeg) <= target.budget
 }
 
 /// The format under which the original bytes may leave, should they decode.
@@ -192,6 +203,8 @@ struct Work {
     orientation: Orientation,
     max_side: u32,
     wish: Wish,
+    /// Bytes of a source that keeps the budget and the side limit.
+    own: Option<usize>,
 }
 
 impl Work {
@@ -209,7 +222,8 @@ impl Work {
         while let [area, others @ ..] = rest {
             choose::check(watch)?;
             let small = self.fitted(*area, others.is_empty())?;
-            let chosen = choose::choose(orient(small, self.orientation), self.wish, watch)?;
+            let upright = orient(small, self.orientation);
+            let chosen = choose::choose(upright, self.wish, self.own, watch)?;
             encodes += chosen.encodes;
             note_changes(*area, &chosen, areas.len() > 1, notes);
             pictures.push(picture(*area, chosen));
@@ -219,19 +233,24 @@ impl Work {
             notes.push(notes::tiled(&areas, self.area));
         }
         if is_hard && let Some(first) = pictures.first() {
-            notes.push(notes::hard_to_read(first.area, (first.width, first.height)));
+            notes.push(notes::hard_to_read(
+                first.area,
+                (first.width, first.height),
+                self.max_side,
+            ));
         }
         Ok((pictures, encodes))
     }
 
     /// What the pictures show, in reading order.
     fn areas(&self, tiling: Tiling) -> Vec<Area> {
-        let most = match tiling {
-            Tiling::Auto { most } if self.loses_text(self.area) => most,
-            Tiling::On { most } => most,
-            Tiling::Off | Tiling::Auto { .. } => 1,
+        let (most, enough) = match tiling {
+            Tiling::Auto { most } if self.loses_text(self.area) => (most, READABLE_FACTOR),
+            Tiling::On { most } => (most, 1.0),
+            Tiling::Off | Tiling::Auto { .. } => (1, 1.0),
         };
-        let mut areas = tiles(self.area.width, self.area.height, self.max_side, most);
+        let size = (self.area.width, self.area.height);
+        let mut areas = tiles(size, self.max_side, most, enough);
         for area in &mut areas {
             area.x = area.x.saturating_add(self.area.x);
             area.y = area.y.saturating_add(self.area.y);

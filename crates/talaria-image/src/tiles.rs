@@ -6,15 +6,22 @@ use crate::prepared::Area;
 const OVERLAP: u32 = 64;
 /// The overlap is at most one part in so many of a tile.
 const OVERLAP_PART: u32 = 8;
-/// Tiles that shrink no more than this are good enough; more of them cost more than they show.
-const GOOD_FACTOR: f64 = 1.3;
+/// Tiles that shrink no more than this can be read; more of them cost more than they show.
+pub(crate) const READABLE_FACTOR: f64 = 1.3;
 
 /// The tiles of a picture in reading order, at most `most`; one where nothing is gained.
-pub(crate) fn tiles(width: u32, height: u32, max_side: u32, most: usize) -> Vec<Area> {
+///
+/// No more of them than it takes for each to shrink by at most `enough`.
+pub(crate) fn tiles(
+    (width, height): (u32, u32),
+    max_side: u32,
+    most: usize,
+    enough: f64,
+) -> Vec<Area> {
     let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, 64);
     let mut best = Grid::new(width, height, 1, 1);
     for count in 2..=most {
-        if best.factor(max_side) <= GOOD_FACTOR {
+        if best.factor(max_side) <= enough {
             break;
         }
         for columns in (1..=count).filter(|columns| count.is_multiple_of(*columns)) {
@@ -100,12 +107,12 @@ impl Cuts {
 mod tests {
     use proptest::prelude::*;
 
-    use super::tiles;
+    use super::{READABLE_FACTOR, tiles};
     use crate::prepared::Area;
 
     #[test]
     fn a_tall_page_is_cut_from_top_to_bottom() {
-        let tiles = tiles(1_200, 12_000, 1_568, 4);
+        let tiles = tiles((1_200, 12_000), 1_568, 4, READABLE_FACTOR);
         let starts: Vec<(u32, u32, u32)> = tiles
             .iter()
             .map(|area| (area.x, area.y, area.height))
@@ -123,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_large_screen_is_cut_into_quarters_in_reading_order() {
-        let corners: Vec<(u32, u32)> = tiles(3_840, 2_160, 1_568, 4)
+        let corners: Vec<(u32, u32)> = tiles((3_840, 2_160), 1_568, 4, READABLE_FACTOR)
             .iter()
             .map(|area| (area.x, area.y))
             .collect();
@@ -132,9 +139,12 @@ mod tests {
 
     #[test]
     fn no_more_tiles_than_needed() {
-        assert_eq!(tiles(1_500, 3_000, 1_568, 4).len(), 2);
-        assert_eq!(tiles(1_568, 1_568, 1_568, 4).len(), 1);
-        assert_eq!(tiles(9_000, 9_000, 1_568, 1).len(), 1);
+        let count = |size, most, enough| tiles(size, 1_568, most, enough).len();
+        assert_eq!(count((1_500, 3_000), 4, READABLE_FACTOR), 2);
+        assert_eq!(count((1_920, 1_080), 4, READABLE_FACTOR), 1);
+        assert_eq!(count((1_920, 1_080), 4, 1.0), 2);
+        assert_eq!(count((1_568, 1_568), 4, 1.0), 1);
+        assert_eq!(count((9_000, 9_000), 1, 1.0), 1);
     }
 
     proptest! {
@@ -142,7 +152,7 @@ mod tests {
         fn tiles_cover_everything_and_overlap(
             width in 1_u32..40_000, height in 1_u32..40_000, most in 1_usize..9,
         ) {
-            let tiles = tiles(width, height, 1_568, most);
+            let tiles = tiles((width, height), 1_568, most, 1.0);
             prop_assert!(!tiles.is_empty() && tiles.len() <= most);
             for tile in &tiles {
                 prop_assert!(tile.width >= 1 && tile.x + tile.width <= width);

@@ -1,5 +1,7 @@
 //! Photos, and screens with photos: JPEG, and WebP where JPEG would show.
 
+use std::ops::RangeInclusive;
+
 use super::{Attempt, Wish, check};
 use crate::encode;
 use crate::prepared::PictureFormat;
@@ -17,6 +19,8 @@ const MIXED_LEAST: u8 = 50;
 const PHOTO_LEAST: u8 = 40;
 /// Best WebP quality looked for.
 const WEBP_BEST: u8 = 90;
+/// WebP quality from which hardly anything shows.
+const WEBP_GOOD: u8 = 40;
 /// WebP quality below which fewer pixels are better.
 const WEBP_LEAST: u8 = 4;
 /// Share of the limit a first full encode aims at.
@@ -28,7 +32,7 @@ const GOOD_USE: f64 = 0.8;
 /// Quality from which unused bytes do not matter.
 const GOOD_QUALITY: u8 = 70;
 /// Shares of the aim from which a quality can be judged without another trial.
-const CLOSE: std::ops::RangeInclusive<f64> = 0.85..=1.15;
+const CLOSE: RangeInclusive<f64> = 0.85..=1.15;
 /// Most trials on a sample before all of the picture is encoded.
 const MOST_TRIALS: u32 = 4;
 /// Rows of a block of a sample: one row of JPEG's and WebP's macroblocks.
@@ -36,7 +40,7 @@ const STRIP: usize = 16;
 /// Columns of a block of a sample.
 const BLOCK: usize = 64;
 /// One block in so many is tried.
-const EVERY: usize = 4;
+const EVERY: usize = 6;
 /// A sample with fewer rows says too little; all of the picture is tried instead.
 const LEAST_ROWS: u32 = 512;
 /// Most rows a sample may have: what WebP can write.
@@ -49,17 +53,11 @@ pub(super) fn photo(
     encodes: &mut u32,
     watch: &Watch,
 ) -> Result<Attempt, Refusal> {
-    let jpeg = Search {
-        raster,
-        format: PictureFormat::Jpeg,
-        limit: wish.limit(PictureFormat::Jpeg),
-        least: PHOTO_LEAST,
-        best: PHOTO_BEST,
-    };
-    match jpeg.run(encodes, watch)? {
-        Attempt::Over(_) if wish.webp => webp(raster, wish, encodes, watch),
-        attempt => Ok(attempt),
+    let attempt = Search::jpeg(raster, wish, PHOTO_LEAST..=PHOTO_BEST).run(encodes, watch)?;
+    if matches!(attempt, Attempt::Over(_)) && wish.webp {
+        return Search::webp(raster, wish, WEBP_LEAST..=WEBP_BEST).run(encodes, watch);
     }
+    Ok(attempt)
 }
 
 /// A screen with photos as JPEG of good quality or as WebP; `None` where neither is possible.
@@ -69,29 +67,30 @@ pub(super) fn mixed(
     encodes: &mut u32,
     watch: &Watch,
 ) -> Result<Option<Attempt>, Refusal> {
-    let jpeg = Search {
-        raster,
-        format: PictureFormat::Jpeg,
-        limit: wish.limit(PictureFormat::Jpeg),
-        least: MIXED_LEAST,
-        best: MIXED_BEST,
-    };
-    match jpeg.run(encodes, watch)? {
-        Attempt::Over(_) if wish.webp => webp(raster, wish, encodes, watch).map(Some),
-        Attempt::Over(_) => Ok(None),
-        attempt @ Attempt::Fits(..) => Ok(Some(attempt)),
+    let attempt = Search::jpeg(raster, wish, MIXED_LEAST..=MIXED_BEST).run(encodes, watch)?;
+    if matches!(attempt, Attempt::Fits(..)) {
+        return Ok(Some(attempt));
     }
+    if !wish.webp {
+        return Ok(None);
+    }
+    Search::webp(raster, wish, WEBP_LEAST..=WEBP_BEST)
+        .run(encodes, watch)
+        .map(Some)
 }
 
-fn webp(raster: &Raster, wish: Wish, encodes: &mut u32, watch: &Watch) -> Result<Attempt, Refusal> {
-    Search {
-        raster,
-        format: PictureFormat::WebP,
-        limit: wish.limit(PictureFormat::WebP),
-        least: WEBP_LEAST,
-        best: WEBP_BEST,
+/// Any picture as JPEG or WebP of good quality.
+pub(super) fn modest(
+    raster: &Raster,
+    wish: Wish,
+    encodes: &mut u32,
+    watch: &Watch,
+) -> Result<Attempt, Refusal> {
+    let attempt = Search::jpeg(raster, wish, MIXED_LEAST..=MIXED_BEST).run(encodes, watch)?;
+    if matches!(attempt, Attempt::Over(_)) && wish.webp {
+        return Search::webp(raster, wish, WEBP_GOOD..=WEBP_BEST).run(encodes, watch);
     }
-    .run(encodes, watch)
+    Ok(attempt)
 }
 
 /// Looks for the best quality that fits.
@@ -103,8 +102,31 @@ struct Search<'a> {
     best: u8,
 }
 
-impl Search<'_> {
-    /// Judges qualities by a quarter of the picture, then encodes all of it, mostly once.
+impl<'a> Search<'a> {
+    fn jpeg(raster: &'a Raster, wish: Wish, qualities: RangeInclusive<u8>) -> Self {
+        Self::of(raster, wish, PictureFormat::Jpeg, qualities)
+    }
+
+    fn webp(raster: &'a Raster, wish: Wish, qualities: RangeInclusive<u8>) -> Self {
+        Self::of(raster, wish, PictureFormat::WebP, qualities)
+    }
+
+    fn of(
+        raster: &'a Raster,
+        wish: Wish,
+        format: PictureFormat,
+        qualities: RangeInclusive<u8>,
+    ) -> Self {
+        Self {
+            raster,
+            format,
+            limit: wish.limit(format),
+            least: *qualities.start(),
+            best: *qualities.end(),
+        }
+    }
+
+    /// Judges qualities by a sample of the picture, then encodes all of it, mostly once.
     fn run(&self, encodes: &mut u32, watch: &Watch) -> Result<Attempt, Refusal> {
         let mut quality = match self.judged(watch)? {
             Judgement::Try(quality) => quality,
@@ -268,7 +290,7 @@ impl Curve {
     }
 }
 
-/// A quarter of a picture, cut into blocks that lie all over it, one below the other.
+/// A sixth of a picture, cut into blocks that lie all over it, one below the other.
 struct Sample {
     raster: Raster,
     /// Pixels of all of the picture over pixels of the sample.

@@ -2,7 +2,7 @@
 
 use talaria_image::{NoteKind, PictureFormat, RefusalKind, SourceFormat, Target, inspect};
 
-use crate::drawing::{Canvas, decoded, gif, only, prepare};
+use crate::drawing::{Canvas, decoded, gif, only, prepare, random};
 
 /// Characters of the `data:` URL of a JPEG, computed as a provider would see it.
 fn url_length(media_type: &str, bytes: usize) -> usize {
@@ -192,6 +192,43 @@ fn what_fits_keeps_its_bytes() {
     }
 }
 
+/// A JPEG that says it lies on its side.
+fn turned(mut jpeg: Vec<u8>) -> Vec<u8> {
+    let exif =
+        b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    jpeg.splice(2..2, exif.iter().copied());
+    jpeg
+}
+
+#[test]
+fn what_must_be_turned_does_not_grow() {
+    for quality in [60, 80, 95] {
+        let jpeg = turned(Canvas::photo(640, 400, 4).jpeg(quality));
+        let prepared = prepare(&jpeg, &Target::default()).unwrap();
+        let picture = only(&prepared);
+        assert_eq!((picture.width, picture.height), (400, 640));
+        assert!(picture.bytes.len() <= jpeg.len(), "{quality}");
+    }
+}
+
+#[test]
+fn dithered_greys_keep_their_greys() {
+    let dithered = Canvas::drawn(2_100, 1_330, |x, y| {
+        [if u32::from(random(x, y)) < x * 255 / 2_100 {
+            255
+        } else {
+            0
+        }; 3]
+    });
+    let prepared = prepare(&dithered.png(), &Target::default()).unwrap();
+    let shown = decoded(only(&prepared));
+    let greys = shown
+        .pixels
+        .iter()
+        .filter(|level| (60..200).contains(*level));
+    assert!(greys.count() * 4 > shown.pixels.len(), "thresholded");
+}
+
 #[test]
 fn damaged_bytes_never_pass() {
     let mut jpeg = Canvas::photo(300, 200, 2).jpeg(80);
@@ -230,7 +267,7 @@ fn text_becomes_a_png_of_full_size() {
 
 #[test]
 fn a_photo_leaves_as_webp_only_where_the_route_takes_it() {
-    let photo = Canvas::photo(1_500, 1_500, 90).png();
+    let photo = Canvas::photo(1_500, 1_500, 24).png();
     let formats = [true, false].map(|webp| {
         let target = Target {
             budget: 65_536,
@@ -257,7 +294,7 @@ fn few_colours_leave_without_loss() {
     });
     let target = Target {
         max_side: 4_000,
-        budget: 1_000,
+        budget: 16_000,
         ..Target::default()
     };
     let prepared = prepare(&flag.png(), &target).unwrap();

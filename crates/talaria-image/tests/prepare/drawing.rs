@@ -30,7 +30,7 @@ impl Canvas {
                 (v - u.cos()).cos(),
                 (u * 0.7 - v).sin(),
             ]
-            .map(|wave| (wave * 100.0 + 120.0) as u8 + grain)
+            .map(|wave| ((wave * 100.0 + 120.0) as u8).saturating_add(grain))
         })
     }
 
@@ -40,7 +40,8 @@ impl Canvas {
             let (line, row) = (y / 18, y % 18);
             let (letter, column) = (x / 8, x % 8);
             let shape = random(letter % 211, line);
-            let is_blank = row < 4 || column > 5 || letter % 7 == 6 || y < 18;
+            let is_margin = x > width * 6 / 10 || line % 4 == 3;
+            let is_blank = is_margin || row < 4 || column > 5 || letter % 7 == 6;
             let is_ink = shape >> (column / 2 + row / 6) & 1 == 1 && (column + row) % 3 < 2;
             match (is_blank, is_ink) {
                 (false, true) if letter % 29 < 4 => [200, 20, 30],
