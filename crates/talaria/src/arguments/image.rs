@@ -90,8 +90,10 @@ fn size(text: &str) -> Result<usize, String> {
         None if unit.is_empty() => 1,
         None => return Err(wrong()),
     };
-    let number: usize = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(factor).ok_or_else(wrong)
+    let number = digits.parse::<usize>().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(wrong)
 }
 
 fn region(text: &str) -> Result<Region, String> {
@@ -117,10 +119,11 @@ mod tests {
 
     fn parsed(arguments: &[&str]) -> PrepareArguments {
         let line = ["talaria", "image", "prepare"].iter().chain(arguments);
-        match Arguments::try_parse_from(line).unwrap().command {
-            Command::Image(ImageCommand::Prepare(arguments)) => arguments,
-            other => panic!("{other:?}"),
-        }
+        let command = Arguments::try_parse_from(line).unwrap().command;
+        let Command::Image(ImageCommand::Prepare(arguments)) = command else {
+            panic!("{command:?}");
+        };
+        arguments
     }
 
     #[test]
