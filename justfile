@@ -30,7 +30,7 @@ test-peers:
     .ci/debian tesseract=tesseract-ocr chromium Xvfb=xvfb xterm
     .ci/peers
     cargo test --workspace --features talaria-tests/peers --test peers --test differential \
-        --test legibility
+        --test legibility --test decoders --test screens
 
 # Tests of the image crate with C decoders.
 test-c-decoders:
@@ -76,7 +76,7 @@ pictures *args:
     cargo build --release -p talaria-benches --bin pictures
     "{{ release }}/pictures" --with-c "{{ release }}/pictures-c" "$@"
 
-# Fuzz one target (frame, result, file_name, base64) for some seconds; needs a nightly toolchain.
+# Fuzz one target (frame, result, file_name, base64, prepare) for some seconds; needs a nightly toolchain.
 fuzz target seconds="600":
     cd tests/fuzz && cargo +nightly fuzz run "$1" corpus-found/"$1" corpus/"$1" -- -max_total_time="$2" -rss_limit_mb=4096
 
