@@ -288,3 +288,34 @@ fn the_demo_passes_and_its_files_stay() {
         );
     }
 }
+
+#[test]
+fn image_prepare_writes_what_a_model_would_get_and_refuses_what_is_none() {
+    let home = TempDir::new().unwrap();
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/data/images/web1080.png"
+    );
+    let folder = home.path().join("prepared");
+    let folder = folder.to_str().unwrap();
+    let output = run(
+        home.path(),
+        &["image", "prepare", page, "-o", folder, "--json"],
+    );
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let reports: Value = serde_json::from_str(stdout(&output)).unwrap();
+    let picture = &reports[0]["pictures"][0];
+    assert_eq!(
+        (&picture["width"], &picture["height"]),
+        (&json!(1568), &json!(882))
+    );
+    let written = std::fs::read(picture["path"].as_str().unwrap()).unwrap();
+    assert_eq!(json!(written.len()), picture["bytes"]);
+    assert!(picture["url_length"].as_u64().unwrap() <= 262_144);
+
+    let text = home.path().join("notes.txt");
+    std::fs::write(&text, "no picture").unwrap();
+    let output = run(home.path(), &["image", "prepare", text.to_str().unwrap()]);
+    assert_eq!(code(&output), 1);
+    assert!(stdout(&output).contains("refused: not_an_image"));
+}
