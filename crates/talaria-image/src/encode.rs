@@ -29,7 +29,7 @@ const fn prefix(format: PictureFormat) -> usize {
 /// An encoder refused pixels of ours, which is a fault of ours.
 fn failed(format: &str, error: &dyn std::fmt::Display) -> Refusal {
     Refusal {
-        kind: RefusalKind::OverBudget,
+        kind: RefusalKind::Failed,
         detail: format!("the picture could not be written as {format}: {error}"),
     }
 }

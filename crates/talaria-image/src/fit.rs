@@ -50,7 +50,7 @@ fn scaled_side(side: u32, factor: f64) -> u32 {
 /// Cuts `crop` out of a picture and brings it to `size` with a Lanczos filter.
 ///
 /// # Errors
-/// `Damaged` when the raster does not hold what its size says, which is a fault of ours.
+/// `Failed` when the raster does not hold what its size says, which is a fault of ours.
 pub(crate) fn resized(
     raster: &Raster,
     crop: Option<Crop>,
@@ -118,7 +118,7 @@ fn bytes(side: u32) -> usize {
 
 fn broken(error: &dyn std::fmt::Display) -> Refusal {
     Refusal {
-        kind: RefusalKind::Damaged,
+        kind: RefusalKind::Failed,
         detail: format!("the picture could not be scaled: {error}"),
     }
 }

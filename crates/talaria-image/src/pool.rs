@@ -177,7 +177,6 @@ impl ImagePool {
         async move {
             let _guard = guard;
             if let Some(refusal) = refused {
-                events::image_job_refused(refusal.as_str());
                 return Err(refusal);
             }
             let waiting = async {
@@ -229,13 +228,17 @@ fn run(shared: &Shared, job: &Job, preparer: Preparer) -> Result<Prepared, PoolR
     let pixels = u64::from(facts.width) * u64::from(facts.height);
     job.learned(facts.format, pixels);
     let _turn = shared.turns.take(pixels, || job.still_wanted())?;
-    preparer(&bytes, &job.target, &job.watch()).map_err(|refusal| {
-        if refusal.kind == RefusalKind::Abandoned {
-            // The deadline or the caller: the job knows which.
-            job.still_wanted().err().unwrap_or(PoolRefusal::Abandoned)
-        } else {
-            PoolRefusal::Refused(refusal)
-        }
+    preparer(&bytes, &job.target, &job.watch()).map_err(|refusal| match refusal.kind {
+        // The deadline or the caller: the job knows which.
+        RefusalKind::Abandoned => job.still_wanted().err().unwrap_or(PoolRefusal::Abandoned),
+        RefusalKind::Failed => PoolRefusal::Failed,
+        RefusalKind::NotAnImage
+        | RefusalKind::Unsupported
+        | RefusalKind::TooLarge
+        | RefusalKind::Damaged
+        | RefusalKind::TooComplex
+        | RefusalKind::BadRegion
+        | RefusalKind::OverBudget => PoolRefusal::Refused(refusal),
     })
 }
 

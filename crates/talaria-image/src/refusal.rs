@@ -29,6 +29,8 @@ pub enum RefusalKind {
     OverBudget,
     /// The deadline passed or the caller went away before it was done.
     Abandoned,
+    /// A step of ours failed on pixels of ours; no fault of the picture.
+    Failed,
 }
 
 impl RefusalKind {
@@ -44,6 +46,7 @@ impl RefusalKind {
             Self::BadRegion => "bad_region",
             Self::OverBudget => "over_budget",
             Self::Abandoned => "abandoned",
+            Self::Failed => "failed",
         }
     }
 }

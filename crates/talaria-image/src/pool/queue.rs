@@ -42,15 +42,17 @@ impl Queue {
     pub(super) fn push(&self, job: Job) -> Result<(), PoolRefusal> {
         let mut state = self.state.lock();
         if !state.is_open {
-            return Err(PoolRefusal::Abandoned);
+            return Err(refused(PoolRefusal::Abandoned));
         }
         if state.jobs.len() >= self.capacity {
             // Those whose caller has gone need no place.
-            state.jobs.retain(|job| job.still_wanted().is_ok());
+            state
+                .jobs
+                .retain(|job| job.still_wanted().map_err(refused).is_ok());
         }
         if state.jobs.len() >= self.capacity {
             events::queue_refused(QUEUE);
-            return Err(PoolRefusal::Busy);
+            return Err(refused(PoolRefusal::Busy));
         }
         state.jobs.push_back(job);
         events::queue_depth(QUEUE, state.jobs.len(), self.capacity);
@@ -90,7 +92,7 @@ impl Queue {
         drop(state);
         self.work.notify_all();
         for job in dropped {
-            job.answer(Err(PoolRefusal::Abandoned));
+            job.answer(Err(refused(PoolRefusal::Abandoned)));
         }
     }
 
@@ -108,4 +110,10 @@ impl Queue {
     pub(super) fn running(&self) -> usize {
         *self.running.borrow()
     }
+}
+
+/// Counts a job that never reaches a thread.
+fn refused(refusal: PoolRefusal) -> PoolRefusal {
+    events::image_job_refused(refusal.as_str());
+    refusal
 }

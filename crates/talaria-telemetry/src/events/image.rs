@@ -64,7 +64,7 @@ pub fn image_job_ended(job: &ImageJob) {
     }
 }
 
-/// The pool did not take a picture: `busy`, or `abandoned` while it shuts down.
+/// A picture never reached a thread of the pool: `busy`, `late` or `abandoned`.
 pub fn image_job_refused(outcome: &'static str) {
     if installed().is_some() {
         let labels = ["".into(), "".into(), outcome.into()];

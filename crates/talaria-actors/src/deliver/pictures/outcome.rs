@@ -114,5 +114,6 @@ const fn refusal_code(kind: RefusalKind) -> NoticeCode {
         RefusalKind::TooComplex => NoticeCode::ImageTooComplex,
         RefusalKind::OverBudget => NoticeCode::ImageOverBudget,
         RefusalKind::Abandoned => NoticeCode::ImageLate,
+        RefusalKind::Failed => NoticeCode::ImageFailed,
     }
 }
