@@ -13,8 +13,9 @@ use talaria_types::{CallContext, Route, SessionKey};
 use crate::exchange::Asked;
 use crate::problem::Rejection;
 
-/// Longest `session` and `call_id`.
+/// Longest name or id out of a request: they are copied, compared and remembered.
 const MAX_KEY_BYTES: usize = 256;
+
 /// How the delivery should look and how long it may take.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Wishes {
@@ -120,13 +121,16 @@ impl Wishes {
             .as_deref()
             .map_or(Ok(Format::default()), format)?;
         for (key, value) in [("session", &self.session), ("call_id", &self.call_id)] {
-            if value
-                .as_ref()
-                .is_some_and(|value| value.is_empty() || value.len() > MAX_KEY_BYTES)
-            {
+            let value = value.as_deref();
+            if value.is_some_and(|value| value.is_empty() || value.len() > MAX_KEY_BYTES) {
                 let detail = format!("`{key}` must have 1 to {MAX_KEY_BYTES} bytes");
                 return Err(Rejection::invalid(detail));
             }
+        }
+        if let Some(route) = &self.route {
+            bounded("route.provider", Some(&route.provider))?;
+            bounded("route.model", Some(&route.model))?;
+            bounded("route.api", route.api.as_deref())?;
         }
         if self.describe_images.is_some_and(Choice::demands) {
             return Err(Rejection::invalid(
@@ -169,6 +173,15 @@ pub(crate) struct Granted {
     pub(crate) call_id: Option<String>,
     pub(crate) images: ImageWishes,
     pub(crate) context: CallContext,
+}
+
+/// Refuses a name that is longer than any of a provider or a tool.
+pub(crate) fn bounded(key: &str, value: Option<&str>) -> Result<(), Rejection> {
+    if value.is_some_and(|value| value.len() > MAX_KEY_BYTES) {
+        let detail = format!("`{key}` must have at most {MAX_KEY_BYTES} bytes");
+        return Err(Rejection::invalid(detail));
+    }
+    Ok(())
 }
 
 /// The format of a word.

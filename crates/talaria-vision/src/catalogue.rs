@@ -111,6 +111,22 @@ impl Catalogue {
     #[must_use]
     pub fn sees(&self, provider: &str, model: &str) -> Option<bool> {
         let ours = self.provider(provider)?;
+        if let Some(answer) = self.listed(ours, model) {
+            return answer;
+        }
+        // One hop and no more: an aggregator of aggregators is nobody's vendor, and names are a
+        // request's to write.
+        let (vendor, rest) = model.trim().split_once('/')?;
+        let vendor = self.provider(vendor).filter(|vendor| *vendor != ours)?;
+        if AGGREGATORS.contains(&ours) {
+            self.listed(vendor, rest).flatten()
+        } else {
+            None
+        }
+    }
+
+    /// What a provider's own list says of a model; the inner `None` where it contradicts itself.
+    fn listed(&self, ours: &str, model: &str) -> Option<Option<bool>> {
         let facts = self.providers.get(ours)?;
         let mut tried = names(model);
         // `anthropic/claude-…` at Anthropic itself, `openrouter/…` at `OpenRouter`.
@@ -123,19 +139,11 @@ impl Catalogue {
             .iter()
             .find_map(|name| facts.models.get(name.as_str()));
         if let Some(sees) = exact {
-            return Some(*sees);
+            return Some(Some(*sees));
         }
-        let loose = tried.iter().find_map(|name| facts.loose.get(&fold(name)));
-        if let Some(answer) = loose {
-            return *answer;
-        }
-        let (vendor, rest) = model.trim().split_once('/')?;
-        let passes_on = AGGREGATORS.contains(&ours) && self.provider(vendor) != Some(ours);
-        if passes_on {
-            self.sees(vendor, rest)
-        } else {
-            None
-        }
+        tried
+            .iter()
+            .find_map(|name| facts.loose.get(&fold(name)).copied())
     }
 
     /// Every provider with its models, in order of their names.
@@ -277,6 +285,16 @@ mod tests {
         assert_eq!(catalogue.sees("openrouter", "v/n:free"), Some(false));
         assert_eq!(catalogue.sees("v", "w/m-4-5"), Some(true));
         assert_eq!(catalogue.sees("v", "a/b"), None);
+    }
+
+    #[test]
+    fn a_chain_of_aggregators_is_followed_for_one_hop() {
+        let text = "provider openrouter or\nsees a/b\nprovider cloudflare\nprovider v\nsees m";
+        let catalogue = Catalogue::parse(text).unwrap();
+        assert_eq!(catalogue.sees("cloudflare", "or/a/b"), Some(true));
+        assert_eq!(catalogue.sees("or", "cloudflare/v/m"), None);
+        let endless = "cloudflare/openrouter/".repeat(100_000);
+        assert_eq!(catalogue.sees("or", &endless), None);
     }
 
     #[test]

@@ -101,14 +101,16 @@ pub(super) async fn downgrade(
             "`remember` needs `route` and `session`: they are what is remembered",
         ));
     }
+    wishes::bounded("tool", tool.as_deref())?;
     let wishes = Wishes {
         route,
         session,
+        call_id,
         ..Wishes::default()
     };
-    let context = wishes.grant(asked)?.context;
+    let granted = wishes.grant(asked)?;
     let options = RenderOptions {
-        call_id,
+        call_id: granted.call_id,
         tool_name: tool.or_else(|| work.tool()),
         ..RenderOptions::default()
     };
@@ -116,7 +118,7 @@ pub(super) async fn downgrade(
     let rendered = blocking.run(soon(), move || work.without_pictures(format, &options));
     let rendered = rendered.await??;
     if remember == Some(true) && status != Some(TOO_LARGE) {
-        asked.state.delivery.remember_refusal(&context);
+        asked.state.delivery.remember_refusal(&granted.context);
     }
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CONTENT_TYPE, rendered.content_type));

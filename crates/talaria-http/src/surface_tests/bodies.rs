@@ -116,6 +116,21 @@ async fn says_what_is_wrong_with_a_wish() {
             "unknown variant `sometimes`",
         ),
         ("route", json!({ "provider": "a" }), "missing field `model`"),
+        (
+            "route",
+            json!({ "provider": "x".repeat(257), "model": "m" }),
+            "`route.provider` must have at most 256 bytes",
+        ),
+        (
+            "route",
+            json!({ "provider": "a", "model": "x".repeat(257) }),
+            "`route.model` must have at most 256 bytes",
+        ),
+        (
+            "route",
+            json!({ "provider": "a", "model": "m", "api": "x".repeat(257) }),
+            "`route.api` must have at most 256 bytes",
+        ),
     ] {
         for (path, mut body) in [
             (CALL, json!({ "tool": "x" })),
@@ -132,6 +147,27 @@ async fn says_what_is_wrong_with_a_wish() {
     let reply = service.get("/v1/tools?format=gemini").await;
     let detail = reply.refused(400, "invalid_request");
     assert!(detail.contains("available is mcp"), "{detail}");
+}
+
+#[actix_web::test]
+async fn names_of_a_downgrade_are_bounded_too() {
+    let service = fixture();
+    let long = "x".repeat(257);
+    for (key, value, expected) in [
+        ("call_id", json!(long), "1 to 256 bytes"),
+        ("tool", json!(long), "`tool` must have at most 256 bytes"),
+        (
+            "route",
+            json!({ "provider": "a", "model": long }),
+            "`route.model` must have at most 256 bytes",
+        ),
+    ] {
+        let mut body = json!({ "body": "text", "format": "text" });
+        body[key] = value;
+        let reply = service.post("/v1/results/downgrade", &body).await;
+        let detail = reply.refused(400, "invalid_request");
+        assert!(detail.contains(expected), "{key}: {detail}");
+    }
 }
 
 #[actix_web::test]
