@@ -178,14 +178,12 @@ fn attempt(
     let sixteen = histogram.palette(16);
     let ladder = |encodes: &mut u32| drawn::ladder(&histogram, &sixteen, wish, encodes, watch);
     if content == Content::Text {
-        let is_plain = sixteen.error <= TEXT_ERROR;
-        let palette = if is_plain {
-            ladder(encodes)?
-        } else {
-            drawn::many_colours(&histogram, wish, encodes, watch)?
-        };
-        if let Attempt::Fits(..) = palette {
-            return Ok(palette);
+        if sixteen.error <= TEXT_ERROR {
+            return ladder(encodes);
+        }
+        let many = drawn::many_colours(&histogram, wish, encodes, watch)?;
+        if let Attempt::Fits(..) = many {
+            return Ok(many);
         }
     }
     match lossy::mixed(raster, wish, encodes, watch)? {

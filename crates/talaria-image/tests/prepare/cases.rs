@@ -258,9 +258,8 @@ fn text_becomes_a_png_of_full_size() {
         let picture = only(&prepared);
         assert_eq!(picture.format, PictureFormat::Png, "{budget}");
         assert!(url_length("image/png", picture.bytes.len()) <= budget);
-        if budget > 65_536 {
-            assert_eq!((picture.width, picture.height), (1_568, 882), "{budget}");
-        }
+        let least = if budget > 65_536 { 1_568 } else { 1_200 };
+        assert!(picture.width >= least, "{budget}: {}", picture.width);
         decoded(picture);
     }
 }
