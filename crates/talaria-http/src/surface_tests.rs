@@ -103,6 +103,7 @@ fn options(
                     workers: NonZeroUsize::MIN,
                     queue: NonZeroUsize::MIN,
                     pixels: 100_000_000,
+                    drawer: None,
                 }),
             },
         ),

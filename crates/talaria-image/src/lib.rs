@@ -1,5 +1,6 @@
 //! Pictures a model can read: bytes that nobody trusts in, pictures within a budget out.
 
+mod apart;
 mod bytes;
 mod choose;
 mod colour;
@@ -24,6 +25,7 @@ mod target;
 mod tiles;
 mod watch;
 
+pub use apart::{DRAW_SUBCOMMAND, draw};
 pub use pool::{DEFAULT_PIXELS, ImagePool, Input, PoolOptions, PoolRefusal};
 pub use prepare::{inspect, prepare};
 pub use prepared::{

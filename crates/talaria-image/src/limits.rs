@@ -43,3 +43,10 @@ pub(crate) const MAX_SVG_LAYER_BYTES: u64 = 200 << 20;
 pub(crate) const MAX_SVG_CANVAS: u64 = 4_000_000;
 /// Most pixels of one picture inside an SVG, and of all of them.
 pub(crate) const MAX_SVG_PICTURE_PIXELS: u64 = 16_000_000;
+
+/// Processor time of the process that draws an SVG, in seconds.
+pub(crate) const MAX_DRAWING_SECONDS: u64 = 1;
+/// Data of that process, in bytes.
+pub(crate) const MAX_DRAWING_MEMORY: u64 = 384 * 1024 * 1024;
+/// Longest answer of that process, in bytes: pictures within the largest budget, as JSON.
+pub(crate) const MAX_DRAWING_ANSWER: usize = 96 * 1024 * 1024;

@@ -15,8 +15,11 @@ use talaria_telemetry::events::{self, ImageJob};
 use talaria_types::{CallContext, Deadline, runtime};
 use tokio::sync::oneshot;
 
-use crate::prepared::Prepared;
+use crate::apart;
+use crate::limits::MAX_SVG_CANVAS;
+use crate::prepared::{Prepared, SourceFormat};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::sniff;
 use crate::target::Target;
 use crate::watch::Watch;
 
@@ -30,7 +33,7 @@ pub const DEFAULT_PIXELS: u64 = 120_000_000;
 const QUEUE: &str = "images";
 
 /// How large the pool is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Threads.
     pub workers: NonZeroUsize,
@@ -38,6 +41,8 @@ pub struct PoolOptions {
     pub queue: NonZeroUsize,
     /// Pixels of all the pictures that are worked on at a time. One larger picture runs alone.
     pub pixels: u64,
+    /// The program that draws SVG in a process of its own; without one they are drawn here.
+    pub drawer: Option<PathBuf>,
 }
 
 /// Where the bytes of a picture are.
@@ -120,6 +125,7 @@ impl Drop for Owner {
 struct Shared {
     queue: Queue,
     turns: Turns,
+    drawer: Option<PathBuf>,
 }
 
 /// What a thread does with a job; another one in tests.
@@ -136,6 +142,7 @@ impl ImagePool {
         let shared = Arc::new(Shared {
             queue: Queue::new(options.queue.get()),
             turns: Turns::new(options.pixels),
+            drawer: options.drawer,
         });
         let mut started = 0;
         for number in 1..=options.workers.get() {
@@ -224,11 +231,24 @@ fn work(shared: &Shared, preparer: Preparer) {
 fn run(shared: &Shared, job: &Job, preparer: Preparer) -> Result<Prepared, PoolRefusal> {
     job.still_wanted()?;
     let bytes = job.read()?;
+    if let Some(program) = &shared.drawer
+        && sniff::format(&bytes) == SourceFormat::Svg
+    {
+        // Not even its header is read here.
+        job.learned(SourceFormat::Svg, 0);
+        let _turn = shared.turns.take(MAX_SVG_CANVAS, || job.still_wanted())?;
+        return apart::prepare(program, &bytes, &job.target, &job.watch())
+            .map_err(|refusal| refused(job, refusal));
+    }
     let facts = crate::inspect(&bytes)?;
     let pixels = u64::from(facts.width) * u64::from(facts.height);
     job.learned(facts.format, pixels);
     let _turn = shared.turns.take(pixels, || job.still_wanted())?;
-    preparer(&bytes, &job.target, &job.watch()).map_err(|refusal| match refusal.kind {
+    preparer(&bytes, &job.target, &job.watch()).map_err(|refusal| refused(job, refusal))
+}
+
+fn refused(job: &Job, refusal: Refusal) -> PoolRefusal {
+    match refusal.kind {
         // The deadline or the caller: the job knows which.
         RefusalKind::Abandoned => job.still_wanted().err().unwrap_or(PoolRefusal::Abandoned),
         RefusalKind::Failed => PoolRefusal::Failed,
@@ -239,7 +259,7 @@ fn run(shared: &Shared, job: &Job, preparer: Preparer) -> Result<Prepared, PoolR
         | RefusalKind::TooComplex
         | RefusalKind::BadRegion
         | RefusalKind::OverBudget => PoolRefusal::Refused(refusal),
-    })
+    }
 }
 
 fn count(job: &Job, outcome: &Result<Prepared, PoolRefusal>, waited: Duration, took: Duration) {

@@ -1,7 +1,9 @@
 //! What `prepare` answers.
 
+use serde::{Deserialize, Serialize};
+
 /// A picture made ready, or several where it was cut into tiles.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     /// At least one; tiles stand in reading order.
     pub pictures: Vec<Picture>,
@@ -14,7 +16,7 @@ pub struct Prepared {
 }
 
 /// One picture that leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     /// The encoded file.
     pub bytes: Vec<u8>,
@@ -41,7 +43,7 @@ impl Picture {
 }
 
 /// A rectangle of the upright original, in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Area {
     /// From the left.
     pub x: u32,
@@ -54,7 +56,7 @@ pub struct Area {
 }
 
 /// The formats every provider of the catalogue takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub enum PictureFormat {
     /// `image/png`.
     Png,
@@ -91,7 +93,7 @@ impl PictureFormat {
 }
 
 /// The formats that come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub enum SourceFormat {
     /// PNG, APNG included.
     Png,
@@ -138,7 +140,7 @@ impl SourceFormat {
 }
 
 /// What came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFacts {
     /// By its bytes.
     pub format: SourceFormat,
@@ -151,7 +153,7 @@ pub struct SourceFacts {
 }
 
 /// One thing the reader must know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Which.
     pub kind: NoteKind,
@@ -160,7 +162,7 @@ pub struct Note {
 }
 
 /// The kinds of notes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub enum NoteKind {
     /// Scaled down; says both sizes and the factors.
     Downscaled,

@@ -1,7 +1,9 @@
 //! Why a picture was not made ready.
 
+use serde::{Deserialize, Serialize};
+
 /// A picture that stays out, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct Refusal {
     /// Which.
@@ -11,7 +13,7 @@ pub struct Refusal {
 }
 
 /// The kinds of refusals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub enum RefusalKind {
     /// The bytes are no picture.
     NotAnImage,

@@ -1,12 +1,14 @@
 //! What a picture must become.
 
+use serde::{Deserialize, Serialize};
+
 /// `vision.embed_target_bytes`: characters of data URL (specification 2.8).
 pub const DEFAULT_BUDGET: usize = 262_144;
 /// Longest side of what leaves, in pixels (specification 2.7).
 pub const DEFAULT_MAX_SIDE: u32 = 1_568;
 
 /// What a picture must become.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Most characters of the whole `data:` URL.
     pub budget: usize,
@@ -33,7 +35,7 @@ impl Default for Target {
 }
 
 /// A rectangle by its corners: left, top, right, bottom; right and bottom are excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Left edge.
     pub x1: i64,
@@ -46,7 +48,7 @@ pub struct Region {
 }
 
 /// Whether one picture may become several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tiling {
     /// Never.
     Off,

@@ -48,6 +48,9 @@ pub enum Command {
     /// Kill registered process groups when Talaria is gone.
     #[command(name = talaria_mcp::guard::GUARD_SUBCOMMAND, hide = true)]
     Guard,
+    /// Prepare one drawing for the service.
+    #[command(name = talaria_image::DRAW_SUBCOMMAND, hide = true)]
+    Draw,
     /// Serve the demo tools over stdio.
     #[command(name = crate::demo_server::DEMO_SERVER_SUBCOMMAND, hide = true)]
     DemoServer,
@@ -275,7 +278,7 @@ mod tests {
     fn help_documents_the_exit_codes_and_hides_inner_commands() {
         let help = Arguments::command().render_help().to_string();
         assert!(help.contains("3  the service does not answer"));
-        assert!(!help.contains("__guard") && !help.contains("demo-server"));
+        assert!(!help.contains("__") && !help.contains("demo-server"));
     }
 
     #[test]

@@ -94,6 +94,10 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
             talaria_mcp::guard::run().context("run the guard")?;
             Ok(Exit::Ok)
         }
+        Command::Draw => {
+            talaria_image::draw().context("draw")?;
+            Ok(Exit::Ok)
+        }
         Command::DemoServer => run_demo_server(),
         Command::Config(ConfigCommand::Check(config)) => config::check(&surroundings, &config),
         Command::Config(ConfigCommand::Show(config)) => config::show(&surroundings, &config),

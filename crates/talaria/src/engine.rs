@@ -58,6 +58,7 @@ impl Engine {
             workers: talaria.images.workers.unwrap_or_else(processors),
             queue: talaria.images.queue,
             pixels: DEFAULT_PIXELS,
+            drawer: std::env::current_exe().ok(),
         });
         let parts = DeliveryParts {
             store: store.clone(),

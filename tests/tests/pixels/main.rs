@@ -2,6 +2,7 @@
 //! picture by itself, what is taken out again, and what happens when the pool is busy.
 
 mod attaching;
+mod drawings;
 mod formats;
 mod gate;
 mod load;

@@ -60,6 +60,7 @@ fn pool() -> ImagePool {
         workers: NonZeroUsize::MIN,
         queue: NonZeroUsize::new(8).unwrap(),
         pixels: 100_000_000,
+        drawer: None,
     })
 }
 

@@ -42,6 +42,7 @@ fn pool(workers: usize, queue: usize) -> ImagePool {
         workers: NonZeroUsize::new(workers).unwrap(),
         queue: NonZeroUsize::new(queue).unwrap(),
         pixels: 1_000_000,
+        drawer: None,
     };
     ImagePool::with_preparer(options, scripted)
 }
