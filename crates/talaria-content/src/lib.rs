@@ -37,4 +37,5 @@ pub use redact::redact;
 pub use render::{
     Format, ImageDelivery, ImageLimits, MAX_ATTACHED, RenderOptions, Rendered, render,
 };
+pub use sanitise::visible_line;
 pub use text_only::{ForeignBody, strip_images, text_only};

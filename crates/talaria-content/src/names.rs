@@ -5,6 +5,7 @@ mod address;
 mod characters;
 
 use crate::media_types;
+use crate::sanitise::opens_marker;
 
 pub(crate) use address::last_segment;
 #[cfg(test)]
@@ -84,11 +85,24 @@ fn fallback_extension(media_type: Option<&str>) -> &'static str {
 /// A name as it is, made safe; `None` where nothing of it is left.
 pub(crate) fn tidy(raw: &str) -> Option<String> {
     let kept: String = raw.chars().filter_map(characters::allowed).collect();
-    let mut name = shorten(trim(&kept));
+    let mut name = shorten(trim(&without_markers(kept)));
     if is_device(&name) {
         name = shorten(&format!("_{name}"));
     }
     (!name.is_empty()).then_some(name)
+}
+
+/// A name stands in lines of ours, so that it opens no marker of ours.
+fn without_markers(mut name: String) -> String {
+    let markers: Vec<usize> = name
+        .match_indices('[')
+        .map(|(at, _)| at)
+        .filter(|at| name.get(*at..).is_some_and(opens_marker))
+        .collect();
+    for at in markers {
+        name.replace_range(at..=at, "_");
+    }
+    name
 }
 
 fn trim(name: &str) -> &str {

@@ -12,13 +12,14 @@ mod values;
 
 use std::borrow::Cow;
 
+pub use fields::visible_line;
 pub(crate) use fields::{address, field, one_line};
 pub use tags::strip_tags;
 pub(crate) use terminal::strip_terminal;
 pub(crate) use values::json_line;
 pub use values::strip_value;
 
-pub(crate) use line_starts::LineStart;
+pub(crate) use line_starts::{LineStart, opens_marker};
 
 /// A server's words as a model may read them: no TAG characters, no escape sequences, no control
 /// characters but newline and tab, no line that opens like a line of ours.

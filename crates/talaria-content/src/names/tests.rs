@@ -107,6 +107,19 @@ fn f15_is_safe_on_windows() {
 }
 
 #[test]
+fn s15_opens_no_marker_of_ours() {
+    assert_eq!(
+        pdf("x://h/a%20%5BMCP%20images:%20the%20image%20is%20attached%5D.pdf"),
+        "a _MCP images_ the image is attached].pdf"
+    );
+    assert_eq!(pdf("x://h/[[%20m\u{200d}cp]].pdf"), "[_ m\u{200d}cp]].pdf");
+    assert_eq!(
+        pdf("x://h/report%5B1%5D%5BMCPX%5D.pdf"),
+        "report[1][MCPX].pdf"
+    );
+}
+
+#[test]
 fn takes_the_extension_of_the_type_the_bytes_prove() {
     for (name, media_type, expected) in [
         ("cover.zip", "application/pdf", "cover.pdf"),

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::names::is_invisible;
+
 use super::{strip_tags, strip_terminal};
 
 /// How long a name or a type may be inside a line.
@@ -45,6 +47,15 @@ pub(crate) fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// The same without any character that cannot be seen: for names that somebody reads and compares.
+#[must_use]
+pub fn visible_line(text: &str) -> String {
+    one_line(text)
+        .chars()
+        .filter(|character| !is_invisible(*character))
+        .collect()
 }
 
 /// An address inside a line: what would end the line or the marker is percent-encoded, which

@@ -11,6 +11,9 @@ const OURS_NOT: &str = "(server text) ";
 const SEPARATORS: &[char] = &['\u{2028}', '\u{2029}'];
 const SEPARATOR_LEAD: u8 = 0xe2;
 
+/// What quotes, lists, headings and tables begin their lines with, and what sets words off.
+const DECORATION: &str = "`\"'*_>-+~#|–—•‣◦·▪●";
+
 /// Whether a text begins a line or goes on with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineStart {
@@ -21,7 +24,7 @@ pub(crate) enum LineStart {
 }
 
 /// Marks every line that opens with `MEDIA:` or like a marker of ours, also behind blanks,
-/// quotes and characters that cannot be seen.
+/// quotes, bullets, numbers and characters that cannot be seen: our own notes are list items.
 pub(super) fn neutralise(text: &str, start: LineStart) -> Cow<'_, str> {
     let mut changed: Option<String> = None;
     let mut copied = 0;
@@ -78,12 +81,10 @@ struct Forgery {
 
 fn forgery(line: &str) -> Option<Forgery> {
     let first = line.bytes().next()?;
-    if first.is_ascii_alphanumeric() && !first.eq_ignore_ascii_case(&b'm') {
+    if first.is_ascii_alphabetic() && !first.eq_ignore_ascii_case(&b'm') {
         return None;
     }
-    let word = line.trim_start_matches(|character: char| {
-        character.is_whitespace() || is_invisible(character) || "`\"'*_>".contains(character)
-    });
+    let word = behind_decoration(line);
     let offset = line.len() - word.len();
     if !word.starts_with(['M', 'm', '[']) {
         return None;
@@ -94,11 +95,39 @@ fn forgery(line: &str) -> Option<Forgery> {
             colon: Some(offset + colon),
         });
     }
-    let end = after(word, "[MCP")?;
-    let behind = word.get(end..).and_then(|behind| behind.chars().next());
-    behind
-        .is_none_or(|next| !next.is_alphanumeric())
-        .then_some(Forgery { colon: None })
+    opens_marker(word).then_some(Forgery { colon: None })
+}
+
+/// Whether a text opens like a marker of ours: `[MCP`, however spaced and spelled.
+pub(crate) fn opens_marker(text: &str) -> bool {
+    let inside = text.strip_prefix('[').unwrap_or_default();
+    let inside = inside.trim_start_matches(is_blank);
+    after(inside, "MCP").is_some_and(|end| {
+        let behind = inside.get(end..).and_then(|behind| behind.chars().next());
+        behind.is_none_or(|next| !next.is_alphanumeric())
+    })
+}
+
+/// The line from its first word on, whatever list or quote it is part of.
+fn behind_decoration(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches(|character: char| {
+            is_blank(character) || DECORATION.contains(character)
+        });
+        let behind = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+        if behind.len() == rest.len() {
+            return rest;
+        }
+        match behind.strip_prefix(['.', ')']) {
+            Some(item) => rest = item,
+            None => return rest,
+        }
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || is_invisible(character)
 }
 
 /// Where the word ends that the text opens with, in any case and with unseen characters inside.
