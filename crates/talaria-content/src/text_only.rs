@@ -15,6 +15,9 @@ use crate::sanitise::one_line;
 
 /// How the paragraph of ours about pictures begins; no line of a server can.
 const HEADER: &str = "[MCP images: ";
+/// How the line of a file begins, likewise.
+const MEDIA: &str = "MEDIA:";
+const LOOK: &str = "look at them one at a time, with vision_analyze or a file tool";
 /// How a line about one of them begins.
 const LINE: &str = "- MEDIA:";
 /// What such a line says of a picture that never was attached.
@@ -61,7 +64,7 @@ pub(crate) fn told_in_words(delivery: &Delivery) -> Cow<'_, str> {
         return Cow::Borrowed(&delivery.text);
     }
     let lines = picture_lines(delivery);
-    Cow::Owned(retold(&delivery.text, lines.len(), &lines))
+    Cow::Owned(retold(&delivery.text, lines.len(), &Files::Listed(&lines)))
 }
 
 /// A rendered body without its pictures, in the same format; `hermes` becomes the JSON inside its
@@ -102,18 +105,43 @@ fn picture_line(attachment: &Attachment, delivery: &Delivery) -> String {
     }
 }
 
+/// Where a reader finds the files of the pictures that were taken out.
+enum Files<'a> {
+    /// In these lines.
+    Listed(&'a [String]),
+    /// In the `MEDIA:` lines of the result.
+    Named,
+    /// Nowhere.
+    Unnamed,
+}
+
+impl Files<'_> {
+    /// What a result's own words say; only lines of ours begin so.
+    fn named_in<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut lines = texts.into_iter().flat_map(str::lines);
+        if lines.any(|line| line.starts_with(MEDIA)) {
+            Self::Named
+        } else {
+            Self::Unnamed
+        }
+    }
+}
+
 /// The text with our paragraph about attached pictures rewritten: so many of them are only files
 /// now.
-fn retold(text: &str, count: usize, lines: &[String]) -> String {
+fn retold(text: &str, count: usize, files: &Files<'_>) -> String {
     let (words, notes) = split_notes(text);
-    let files = match lines {
-        [] => ", see the MEDIA: lines",
-        _ => "",
+    let (lines, files): (&[String], _) = match files {
+        Files::Listed(lines) => (lines, format!("they are only files: {LOOK}")),
+        Files::Named => {
+            let words = format!("they are only files, see the MEDIA: lines: {LOOK}");
+            (&[], words)
+        }
+        Files::Unnamed => (&[], "it names no files of them".to_owned()),
     };
     let header = format!(
         "{HEADER}the pixels of {} were taken out of this result, which this model cannot be \
-         shown; they are only files{files}: look at them one at a time, with vision_analyze or a \
-         file tool ({})]",
+         shown; {files} ({})]",
         counted(count),
         NoticeCode::ImageTextOnly.as_str()
     );

@@ -9,7 +9,10 @@ use crate::delivery::Delivery;
 use crate::render::hermes::add_notes;
 use crate::render::{Format, USER_MESSAGE};
 
-use super::{retold, text_only};
+use super::{Files, retold, text_only};
+
+/// How the media types of pictures begin.
+const PICTURES: &str = "image/";
 
 type Object = Map<String, Value>;
 
@@ -57,7 +60,9 @@ fn hermes(body: Value) -> Result<Value, String> {
     )?;
     if pictures > 0 {
         let notes = texts.get(1).map_or("", String::as_str);
-        add_notes(&mut answer, &retold(notes, pictures, &[]));
+        let result = answer.get("result").and_then(Value::as_str);
+        let files = Files::named_in(result);
+        add_notes(&mut answer, &retold(notes, pictures, &files));
     }
     Ok(Value::Object(answer))
 }
@@ -114,7 +119,7 @@ fn openai_chat(body: Value) -> Result<Value, String> {
     let text = match tool.get_mut("content").map(Value::take) {
         Some(Value::String(text)) => match pictures {
             0 => text,
-            _ => retold(&text, pictures, &[]),
+            _ => without_pictures(&text, pictures),
         },
         content => {
             let found = parts(list(content, "`content`")?, "text", "image_url")?;
@@ -169,7 +174,7 @@ fn gemini(body: Value) -> Result<Value, String> {
     match words {
         Some(Value::String(text)) => {
             if pictures > 0 {
-                *text = retold(text, pictures, &[]);
+                *text = without_pictures(text, pictures);
             }
         }
         _ => return Err("`functionResponse.response` holds no text".to_owned()),
@@ -186,23 +191,41 @@ fn mcp(body: Value) -> Result<Value, String> {
     for block in content {
         match block.get("type").and_then(Value::as_str) {
             Some("image") => pictures += 1,
+            Some("resource") if is_picture(&block) => pictures += 1,
             Some("text" | "audio" | "resource" | "resource_link") => kept.push(block),
             Some(_) | None => return Err("a block of `content` has no known `type`".to_owned()),
         }
     }
     if pictures > 0 {
+        let words = kept.iter().filter_map(|block| block.get("text"));
+        let files = Files::named_in(words.filter_map(Value::as_str));
         let text = kept.iter_mut().find_map(|block| block.get_mut("text"));
         match text {
-            Some(Value::String(text)) => *text = retold(text, pictures, &[]),
+            Some(Value::String(text)) => *text = retold(text, pictures, &files),
             Some(_) => return Err("a text block holds no text".to_owned()),
-            None => kept.insert(
-                0,
-                json!({ "type": "text", "text": retold("", pictures, &[]) }),
-            ),
+            None => {
+                let text = retold("", pictures, &files);
+                kept.insert(0, json!({ "type": "text", "text": text }));
+            }
         }
     }
     result.insert("content".to_owned(), kept.into());
     Ok(Value::Object(result))
+}
+
+/// Whether an embedded resource is a picture.
+fn is_picture(block: &Value) -> bool {
+    let text = |key| block.pointer(key).and_then(Value::as_str);
+    let media_type = text("/resource/mimeType").unwrap_or_default().trim_start();
+    let is_image = media_type
+        .get(..PICTURES.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(PICTURES));
+    is_image && block.pointer("/resource/blob").is_some()
+}
+
+/// A text that names its files itself, where it names them.
+fn without_pictures(text: &str, pictures: usize) -> String {
+    retold(text, pictures, &Files::named_in([text]))
 }
 
 /// Parts of a body: their texts in order, and how many pictures there are.
@@ -217,7 +240,7 @@ impl Parts {
         let text = self.texts.join("\n");
         match pictures {
             0 => text,
-            _ => retold(&text, pictures, &[]),
+            _ => without_pictures(&text, pictures),
         }
     }
 }

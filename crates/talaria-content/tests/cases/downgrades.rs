@@ -237,6 +237,60 @@ fn mcp_and_gemini_keep_everything_else() {
 }
 
 #[test]
+fn mcp_loses_embedded_pictures_and_keeps_other_resources() {
+    let blob = |media_type: &str| json!({"type": "resource", "resource": {"uri": "x://a", "mimeType": media_type, "blob": "AAAA"}});
+    let words = json!({"type": "resource", "resource": {"uri": "x://b", "mimeType": "image/svg+xml", "text": "<svg/>"}});
+    let content = json!([
+        blob("image/png"),
+        words,
+        blob("application/pdf"),
+        blob("Image/JPEG")
+    ]);
+    let body = json!({"content": content, "isError": false});
+    let after = strip_images(body, Format::Mcp).unwrap();
+    let kept = after["content"].as_array().unwrap();
+    let text = kept[0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("{OUT}2 images")), "{text}");
+    assert_eq!(kept[1..], [words, blob("application/pdf")]);
+    assert_eq!(strip_images(after.clone(), Format::Mcp).unwrap(), after);
+}
+
+#[test]
+fn a_body_that_names_no_file_sends_nobody_to_look_for_one() {
+    let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+    let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    for (named, words) in [
+        (false, "a chart"),
+        (false, "see MEDIA:/x"),
+        (true, "a chart\nMEDIA:/x"),
+    ] {
+        let answer = json!({"result": words}).to_string();
+        let text = json!({"type": "text", "text": words});
+        let source = json!({"type": "image", "source": {}});
+        for (format, body) in [
+            (Format::Mcp, json!({"content": [text, image]})),
+            (
+                Format::Anthropic,
+                json!({"type": "tool_result", "tool_use_id": "t", "content": [text, source]}),
+            ),
+            (
+                Format::Hermes,
+                json!({"_multimodal": true, "text_summary": answer, "content": [{"type": "text", "text": answer}, url]}),
+            ),
+        ] {
+            let after = strip_images(body, format).unwrap().to_string();
+            let sends = after.contains("see the MEDIA: lines");
+            assert_eq!(sends, named, "{after}");
+            assert_eq!(
+                after.contains("it names no files of them"),
+                !named,
+                "{after}"
+            );
+        }
+    }
+}
+
+#[test]
 fn foreign_bodies_are_refused_in_words() {
     let image = json!({"type": "image", "source": {}});
     let url = json!({"type": "image_url", "image_url": {"url": "data:,"}});
