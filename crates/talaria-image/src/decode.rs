@@ -77,6 +77,15 @@ pub(crate) fn decode(
     }
 }
 
+/// Whether a file that decoded without damage is also one that no other decoder stumbles over.
+pub(crate) fn is_exact(bytes: &[u8], header: &Header, watch: &Watch) -> Result<bool, Refusal> {
+    if header.format == SourceFormat::Jpeg {
+        jpeg::is_exact(bytes, watch)
+    } else {
+        Ok(true)
+    }
+}
+
 /// What of the source becomes pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {

@@ -41,7 +41,9 @@ pub fn prepare(bytes: &[u8], target: &Target, watch: &Watch) -> Result<Prepared,
     let Decoded { raster, damage } = decode::decode(bytes, &header, &need, watch)?;
 
     let is_untouched = area == whole && damage.is_none();
-    if let Some(format) = passing(&header, bytes, target).filter(|_| is_untouched) {
+    if let Some(format) = passing(&header, bytes, target).filter(|_| is_untouched)
+        && decode::is_exact(bytes, &header, watch)?
+    {
         return Ok(Prepared {
             pictures: vec![Picture {
                 bytes: bytes.to_vec(),

@@ -21,7 +21,7 @@ use crate::watch::Watch;
 /// Components at most.
 const COMPONENTS: usize = 4;
 const CUT: &str = "the file ends early";
-const BROKEN: &str = "its compressed data is broken";
+const BROKEN: &str = "its compressed data is broken in places";
 
 pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded, Refusal> {
     let facts = JpegFacts::read(bytes).ok_or_else(|| damaged("the JPEG header is broken"))?;
@@ -36,7 +36,25 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
     if let Some(geometry) = geometry
         && (facts.has_end || !facts.is_buffered())
     {
-        let woven = weave(bytes, plan, &facts, &geometry, conversion.as_ref(), watch)?;
+        let source = Source {
+            bytes,
+            facts: &facts,
+            geometry: &geometry,
+            conversion: conversion.as_ref(),
+        };
+        let mut woven = weave(&source, plan, Tolerance::None, watch)?;
+        if woven.problem.is_some() {
+            let is_broken = woven.problem == Some(BROKEN);
+            woven = weave(&source, plan, Tolerance::All, watch)?;
+            // What is tolerated here others refuse, so it is said.
+            woven.problem = woven.problem.or_else(|| is_broken.then_some(BROKEN));
+        }
+        // Stripes of few bits may stop short of an end that is there.
+        let is_whole_file = facts.has_end && woven.problem == Some(CUT);
+        if is_whole_file && let Ok(decoded) = whole(bytes, plan, &facts, conversion.clone(), watch)
+        {
+            return Ok(decoded);
+        }
         if woven.rows > 0 || !facts.is_buffered() {
             return woven.finish(&facts);
         }
@@ -60,24 +78,39 @@ impl Woven {
     }
 }
 
+/// What is known of a file before its planes are taken.
+struct Source<'a> {
+    bytes: &'a [u8],
+    facts: &'a JpegFacts<'a>,
+    geometry: &'a Geometry,
+    conversion: Option<&'a Conversion>,
+}
+
+/// What the decoder may pass over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tolerance {
+    None,
+    All,
+}
+
 /// Takes planes off the decoder as they come, reduced by a power of two.
 fn weave(
-    bytes: &[u8],
+    source: &Source<'_>,
     plan: &Plan,
-    facts: &JpegFacts<'_>,
-    geometry: &Geometry,
-    conversion: Option<&Conversion>,
+    tolerance: Tolerance,
     watch: &Watch,
 ) -> Result<Woven, Refusal> {
+    let facts = source.facts;
     let reduction = reduction(plan);
     let reduced = reduced(plan, reduction);
-    let intake = Intake::new(&reduced, samples(facts), conversion.cloned());
+    let intake = Intake::new(&reduced, samples(facts), source.conversion.cloned());
     let mut woven = Woven {
         intake,
         rows: 0,
         problem: None,
     };
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
+    let options = options().set_strict_mode(tolerance == Tolerance::None);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(source.bytes), options);
     let asked = watch.clone();
     decoder.set_cancel(move || asked.is_over());
     if decoder.decode_headers().is_err() {
@@ -92,7 +125,7 @@ fn weave(
         return Ok(woven);
     };
     let widths: Vec<usize> = layout.iter().take(count).map(|plane| plane.width).collect();
-    let mut weaver = Weaver::new(facts, geometry, reduction, reduced.width);
+    let mut weaver = Weaver::new(facts, source.geometry, reduction, reduced.width);
     let mut stripe = Stripe::new(&widths, &facts.components);
     loop {
         check(watch, 0)?;
@@ -124,6 +157,43 @@ fn weave(
     }
     weaver.finish(&mut woven.intake);
     Ok(woven)
+}
+
+/// Whether the file is so exact that every decoder takes it: one scan that holds as many rows of
+/// blocks as the frame claims, and nothing else. In doubt it is not.
+///
+/// Behind the end of a picture the decoder makes up what is missing.
+/// Without that end it stops within the last row of blocks; earlier if there are too few, and not
+/// at all if bytes are left over.
+pub(super) fn is_exact(bytes: &[u8], watch: &Watch) -> Result<bool, Refusal> {
+    let Some(facts) = JpegFacts::read(bytes).filter(|facts| !facts.is_buffered()) else {
+        return Ok(false);
+    };
+    let (Some(scan), Some(geometry)) = (bytes.get(..facts.end), Geometry::new(&facts.components))
+    else {
+        return Ok(false);
+    };
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(scan), options());
+    if decoder.decode_headers().is_err() {
+        return Ok(false);
+    }
+    let mut raw = decoder.raw_output();
+    let count = facts.components.len();
+    let Some(layout) = raw.layout() else {
+        return Ok(false);
+    };
+    let widths: Vec<usize> = layout.iter().take(count).map(|plane| plane.width).collect();
+    let mut stripe = Stripe::new(&widths, &facts.components);
+    let mut rows = 0;
+    loop {
+        check(watch, 0)?;
+        let mut planes: Vec<&mut [u8]> = stripe.planes().collect();
+        match raw.decode_next_imcu_row(&mut planes, &widths) {
+            Ok(RawImcuRowStatus::RowReady { .. }) => rows += 1,
+            Ok(RawImcuRowStatus::Complete) | Err(_) => return Ok(false),
+            Ok(_) => return Ok(rows + 1 == geometry.stripes(facts.height)),
+        }
+    }
 }
 
 /// By what planes are averaged before they become pixels.

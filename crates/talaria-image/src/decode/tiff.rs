@@ -9,7 +9,7 @@ use tiff::tags::Tag;
 use super::intake::{Intake, Samples};
 use super::{Decoded, Plan, check, settle};
 use crate::colour::{Conversion, Space};
-use crate::header::tiff::{open, refuse};
+use crate::header::tiff::{indexes, open, refuse};
 use crate::header::{damaged, unsupported};
 use crate::refusal::Refusal;
 use crate::watch::Watch;
@@ -18,8 +18,9 @@ use crate::watch::Watch;
 const CHUNKY: u16 = 1;
 
 pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded, Refusal> {
-    let mut decoder = open(bytes)?;
-    let format = Format::of(&mut decoder)?;
+    let indexes = indexes(bytes);
+    let mut decoder = open(indexes.as_deref().unwrap_or(bytes))?;
+    let format = Format::of(&mut decoder, indexes.is_some())?;
     let conversion = decoder
         .get_tag_u8_vec(Tag::IccProfile)
         .ok()
@@ -63,7 +64,7 @@ struct Format {
 }
 
 impl Format {
-    fn of(decoder: &mut Decoder<Cursor<&[u8]>>) -> Result<Self, Refusal> {
+    fn of(decoder: &mut Decoder<Cursor<&[u8]>>, is_index: bool) -> Result<Self, Refusal> {
         let colours = decoder.colortype().map_err(|error| refuse(&error))?;
         let count = decoder
             .find_tag_unsigned::<u16>(Tag::SamplesPerPixel)
@@ -79,18 +80,20 @@ impl Format {
             return Err(unsupported("a TIFF that stores its colours apart"));
         }
         let samples = match colours {
+            ColorType::Gray(_) | ColorType::Multiband { .. } if is_index => Samples::Rgb,
             ColorType::Gray(_) | ColorType::Multiband { .. } => Samples::Grey,
             ColorType::GrayA(_) => Samples::GreyAlpha,
-            ColorType::RGB(_) | ColorType::Palette(_) => Samples::Rgb,
+            ColorType::RGB(_) => Samples::Rgb,
             ColorType::RGBA(_) => Samples::Rgba,
             ColorType::CMYK(_) | ColorType::CMYKA(_) => Samples::Cmyk,
             ColorType::YCbCr(_) | ColorType::Lab(_) => {
                 return Err(unsupported("a TIFF in YCbCr or Lab"));
             }
-            _ => return Err(unsupported("a TIFF of a rare colour type")),
+            ColorType::Palette(_) | _ => {
+                return Err(unsupported("a TIFF of a rare colour type"));
+            }
         };
         let bits = colours.bit_depth();
-        let is_index = matches!(colours, ColorType::Palette(_));
         if !matches!(bits, 1 | 2 | 4 | 8 | 16) || is_index && bits == 16 {
             return Err(unsupported("a TIFF with an odd number of bits"));
         }

@@ -37,6 +37,11 @@ pub(crate) struct JpegFacts<'a> {
     first_scan: u8,
     /// Whether the end of the picture is there.
     pub(crate) has_end: bool,
+    /// Where it is.
+    pub(crate) end: usize,
+    /// Whether something is not as it should be that other decoders may refuse:
+    /// bytes between segments, an odd version, tables that do not add up, further pictures.
+    is_odd: bool,
 }
 
 impl<'a> JpegFacts<'a> {
@@ -45,9 +50,12 @@ impl<'a> JpegFacts<'a> {
         let mut facts = Self::default();
         let mut at = 2;
         while let Some((marker, start)) = next_marker(bytes, at) {
+            // In front of the first scan segment follows upon segment.
+            facts.is_odd |= facts.scans == 0 && start != at + 2;
             match marker {
                 0xd9 => {
                     facts.has_end = true;
+                    facts.end = start - 2;
                     break;
                 }
                 // Stand alone: restarts, a start inside, filler.
@@ -80,14 +88,20 @@ impl<'a> JpegFacts<'a> {
                 }
                 self.scans += 1;
             }
+            0xc4 => self.is_odd |= !are_codes_sound(data),
+            0xdb => self.is_odd |= !are_quotients_sound(data),
             // What describes the picture stands in front of its first scan.
             _ if self.scans > 0 => {}
-            0xe0 => self.has_jfif |= data.starts_with(b"JFIF\0"),
+            0xe0 if data.starts_with(b"JFIF\0") => {
+                self.has_jfif = true;
+                self.is_odd |= data.get(5) != Some(&1);
+            }
             0xe1 if data.starts_with(b"Exif\0\0") => {
                 if let Some(orientation) = exif::orientation(data) {
                     self.orientation = orientation;
                 }
             }
+            0xe2 if data.starts_with(b"MPF\0") => self.is_odd = true,
             0xe2 if data.starts_with(b"ICC_PROFILE\0") => self.profile_parts.push(data),
             0xee if data.starts_with(b"Adobe") => self.adobe = data.get(11).copied(),
             _ => {}
@@ -199,6 +213,52 @@ impl<'a> JpegFacts<'a> {
     }
 }
 
+/// Whether a segment holds whole tables of codes, none with more codes than its lengths allow.
+fn are_codes_sound(mut data: &[u8]) -> bool {
+    while let Some((class, rest)) = data.split_first() {
+        let Some((lengths, rest)) = rest.split_at_checked(16) else {
+            return false;
+        };
+        let mut room = 1_u32;
+        for count in lengths {
+            let Some(left) = (room * 2).checked_sub(u32::from(*count)) else {
+                return false;
+            };
+            room = left;
+        }
+        let codes: usize = lengths.iter().map(|count| usize::from(*count)).sum();
+        // A code of ones only is reserved.
+        if codes == 0 || codes > 256 || room == 0 || class & 0x0f > 3 || class >> 4 > 1 {
+            return false;
+        }
+        let Some(rest) = rest.get(codes..) else {
+            return false;
+        };
+        data = rest;
+    }
+    true
+}
+
+/// Whether a segment holds whole tables of quotients, none of them zero.
+fn are_quotients_sound(mut data: &[u8]) -> bool {
+    while let Some((kind, rest)) = data.split_first() {
+        let width = usize::from(kind >> 4) + 1;
+        let Some((table, rest)) = rest.split_at_checked(64 * width) else {
+            return false;
+        };
+        if width > 2
+            || kind & 0x0f > 3
+            || table
+                .chunks(width)
+                .any(|one| one.iter().all(|byte| *byte == 0))
+        {
+            return false;
+        }
+        data = rest;
+    }
+    true
+}
+
 /// The next marker at or behind `at` and where its segment starts.
 fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
     loop {
@@ -234,6 +294,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         is_plain: facts.components.len() != 4
             && facts.orientation == Orientation::Upright
             && !has_odd_colours
+            && !facts.is_odd
             && facts.has_end,
         is_lossy: true,
     })

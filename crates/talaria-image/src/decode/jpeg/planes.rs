@@ -39,6 +39,11 @@ impl Geometry {
             ratios,
         })
     }
+
+    /// Rows of blocks in a picture of that height.
+    pub(super) fn stripes(&self, height: u32) -> usize {
+        (height as usize).div_ceil(self.tall * BLOCK)
+    }
 }
 
 /// The samples of one row of blocks.

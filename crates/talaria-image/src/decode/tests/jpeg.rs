@@ -125,3 +125,43 @@ fn notices_that_only_the_end_is_missing() {
     let decoded = full(&bytes[..bytes.len() - 2]).unwrap();
     assert!(decoded.damage.unwrap().contains("end"));
 }
+
+#[test]
+fn never_lets_an_odd_photo_leave_as_it_is() {
+    let bytes = picture("photo_exif6.jpg");
+    // Without its orientation it would be plain.
+    let app1 = usize::from(u16::from_be_bytes([bytes[22], bytes[23]]));
+    assert_eq!(bytes[20..22], [0xff, 0xe1]);
+    let mut upright = bytes[..20].to_vec();
+    upright.extend_from_slice(&bytes[22 + app1..]);
+    let plain = |bytes: &[u8]| {
+        let (header, decoded) = read(bytes, 4000, None).unwrap();
+        header.is_plain
+            && decoded.damage.is_none()
+            && crate::decode::is_exact(bytes, &header, &Watch::never()).unwrap()
+    };
+    assert!(plain(&upright));
+    let with = |at: usize, put: &[u8]| {
+        let mut odd = upright.clone();
+        odd.splice(at..at, put.iter().copied());
+        odd
+    };
+    assert!(!plain(&with(20, &[0x41; 9])), "bytes between segments");
+    assert!(
+        !plain(&with(20, b"\xff\xe2\0\x08MPF\0..")),
+        "several pictures"
+    );
+    let mut version = upright.clone();
+    version[11] = 9;
+    assert!(!plain(&version), "a version nobody knows");
+    let mut taller = upright.clone();
+    let frame = (0..upright.len())
+        .find(|at| upright[*at..].starts_with(&[0xff, 0xc0]))
+        .unwrap();
+    taller[frame + 5] += 1;
+    assert!(!plain(&taller), "more rows than there are");
+    let mut zeros = upright.clone();
+    let middle = upright.len() / 2;
+    zeros[middle..middle + 40_000].fill(0);
+    assert!(!plain(&zeros), "a hole in the scan");
+}

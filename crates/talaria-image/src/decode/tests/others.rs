@@ -265,3 +265,39 @@ fn survives_every_cut_of_every_format() {
         }
     }
 }
+
+#[test]
+fn reads_palette_tiff() {
+    for (bits, byte) in [(8_u16, vec![0, 1, 2, 3]), (2, vec![0b0001_1011])] {
+        let mut tiff = b"II*\0\x08\0\0\0\x09\0".to_vec();
+        let after = 10 + 9 * 12 + 4_u32;
+        let colours = 1 << bits;
+        let pixels = u32::try_from(byte.len()).unwrap();
+        for (tag, kind, count, value) in [
+            (256_u16, 3_u8, 1_u32, 4_u32),
+            (257, 3, 1, 1),
+            (258, 3, 1, u32::from(bits)),
+            (259, 3, 1, 1),
+            (262, 3, 1, 3),
+            (273, 4, 1, after + 6 * colours),
+            (278, 3, 1, 1),
+            (279, 4, 1, pixels),
+            (320, 3, 3 * colours, after),
+        ] {
+            tiff.extend_from_slice(&tag.to_le_bytes());
+            tiff.extend_from_slice(&[kind, 0]);
+            tiff.extend_from_slice(&count.to_le_bytes());
+            tiff.extend_from_slice(&value.to_le_bytes());
+        }
+        tiff.extend_from_slice(&[0; 4]);
+        for channel in 0..3_u8 {
+            for index in 0..colours {
+                tiff.extend_from_slice(&[0, low(index).wrapping_mul(10).wrapping_add(channel)]);
+            }
+        }
+        tiff.extend_from_slice(&byte);
+        let decoded = full(&tiff).unwrap();
+        let expected = [0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32];
+        assert_eq!(decoded.raster.pixels, expected, "{bits}");
+    }
+}
