@@ -9,7 +9,7 @@ mod tiff;
 mod webp;
 
 use crate::header::{self, Header, damaged};
-use crate::limits::{LEAST_USEFUL_PART, MAX_REDUCTION};
+use crate::limits::{LEAST_USEFUL_PART, MAX_DECODED_BYTES, MAX_REDUCTION};
 use crate::prepared::SourceFormat;
 use crate::raster::Raster;
 use crate::refusal::{Refusal, RefusalKind};
@@ -127,6 +127,22 @@ impl Plan {
     fn is_whole(&self) -> bool {
         self.crop.width == self.width && self.crop.height == self.height
     }
+}
+
+/// Refuses what takes too much memory: `held` bytes of a decoder, and the pixels it delivers.
+fn fits(held: u64, plan: &Plan) -> Result<(), Refusal> {
+    let width = plan.crop.width.div_ceil(plan.factor);
+    let height = plan.crop.height.div_ceil(plan.factor);
+    if held.saturating_add(header::pixels(width, height) * 3) <= MAX_DECODED_BYTES {
+        return Ok(());
+    }
+    Err(Refusal {
+        kind: RefusalKind::TooLarge,
+        detail: format!(
+            "the picture of {}×{} pixels needs more memory to decode than is allowed",
+            plan.width, plan.height
+        ),
+    })
 }
 
 /// What came of a source that may have ended early.

@@ -38,8 +38,6 @@ pub(crate) struct Header {
     /// Whether the bytes may leave as they are, once they have been decoded in full:
     /// 8 bits, sRGB, upright, one frame, nothing behind or inside that a reader stumbles over.
     pub(crate) is_plain: bool,
-    /// Whether it was compressed with loss.
-    pub(crate) is_lossy: bool,
 }
 
 impl Header {

@@ -6,6 +6,8 @@ pub(crate) const MAX_SIDE: u32 = 65_535;
 pub(crate) const MAX_PIXELS: u64 = 100_000_000;
 /// Most bytes a decoder may hold at a time where rows cannot be taken one by one.
 pub(crate) const MAX_DECODER_BYTES: u64 = 304 << 20;
+/// Most bytes of a decoder and of the pixels it delivers.
+pub(crate) const MAX_DECODED_BYTES: u64 = 352 << 20;
 /// Most bytes of an unpacked ICC profile.
 pub(crate) const MAX_PROFILE_BYTES: usize = 4 << 20;
 /// Most scans of a JPEG.
@@ -33,6 +35,8 @@ pub(crate) const MAX_SVG_WEIGHT: u64 = 120_000;
 pub(crate) const MAX_SVG_DEPTH: u32 = 96;
 /// Most bytes its entities may become, by a coarse estimate.
 pub(crate) const MAX_SVG_ENTITY_BYTES: u64 = 16 << 20;
+/// Most attributes of one element, each of which is compared with all others.
+pub(crate) const MAX_SVG_ATTRIBUTES: usize = 1_000;
 /// Most pairs of style rules and elements.
 pub(crate) const MAX_SVG_STYLE_PAIRS: u64 = 4_000_000;
 /// Most nanoseconds that drawing may take by estimate.

@@ -16,7 +16,9 @@ use talaria_types::{CallContext, Deadline, runtime};
 use tokio::sync::oneshot;
 
 use crate::apart;
+use crate::header::{self, Header};
 use crate::limits::MAX_SVG_CANVAS;
+use crate::prepare::prepare_read;
 use crate::prepared::{Prepared, SourceFormat};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::sniff;
@@ -129,13 +131,13 @@ struct Shared {
 }
 
 /// What a thread does with a job; another one in tests.
-type Preparer = fn(&[u8], &Target, &Watch) -> Result<Prepared, Refusal>;
+type Preparer = fn(&[u8], &Header, &Target, &Watch) -> Result<Prepared, Refusal>;
 
 impl ImagePool {
     /// Starts the threads, at a lower priority than everything else.
     #[must_use]
     pub fn start(options: PoolOptions) -> Self {
-        Self::with_preparer(options, crate::prepare)
+        Self::with_preparer(options, prepare_read)
     }
 
     fn with_preparer(options: PoolOptions, preparer: Preparer) -> Self {
@@ -240,11 +242,11 @@ fn run(shared: &Shared, job: &Job, preparer: Preparer) -> Result<Prepared, PoolR
         return apart::prepare(program, &bytes, &job.target, &job.watch())
             .map_err(|refusal| refused(job, refusal));
     }
-    let facts = crate::inspect(&bytes)?;
-    let pixels = u64::from(facts.width) * u64::from(facts.height);
-    job.learned(facts.format, pixels);
+    let header = header::read(&bytes)?;
+    let pixels = header::pixels(header.width, header.height);
+    job.learned(header.format, pixels);
     let _turn = shared.turns.take(pixels, || job.still_wanted())?;
-    preparer(&bytes, &job.target, &job.watch()).map_err(|refusal| refused(job, refusal))
+    preparer(&bytes, &header, &job.target, &job.watch()).map_err(|refusal| refused(job, refusal))
 }
 
 fn refused(job: &Job, refusal: Refusal) -> PoolRefusal {

@@ -26,7 +26,18 @@ use crate::watch::Watch;
 pub fn prepare(bytes: &[u8], target: &Target, watch: &Watch) -> Result<Prepared, Refusal> {
     choose::check(watch)?;
     let header = header::read(bytes)?;
-    let whole = whole(&header);
+    prepare_read(bytes, &header, target, watch)
+}
+
+/// The same for bytes whose header was read.
+pub(crate) fn prepare_read(
+    bytes: &[u8],
+    header: &Header,
+    target: &Target,
+    watch: &Watch,
+) -> Result<Prepared, Refusal> {
+    choose::check(watch)?;
+    let whole = whole(header);
     let area = match target.region {
         Some(region) => inside(region, whole)?,
         None => whole,
@@ -37,12 +48,12 @@ pub fn prepare(bytes: &[u8], target: &Target, watch: &Watch) -> Result<Prepared,
         height: whole.height,
         frames: header.frames,
     };
-    let need = need(&header, area, whole, target);
-    let Decoded { raster, damage } = decode::decode(bytes, &header, &need, watch)?;
+    let need = need(header, area, whole, target);
+    let Decoded { raster, damage } = decode::decode(bytes, header, &need, watch)?;
 
     let is_untouched = area == whole && damage.is_none();
-    if let Some(format) = passing(&header, bytes, target).filter(|_| is_untouched)
-        && decode::is_exact(bytes, &header, watch)?
+    if let Some(format) = passing(header, bytes, target).filter(|_| is_untouched)
+        && decode::is_exact(bytes, header, watch)?
     {
         return Ok(Prepared {
             pictures: vec![Picture {

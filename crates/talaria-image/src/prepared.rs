@@ -64,8 +64,6 @@ pub enum PictureFormat {
     Jpeg,
     /// `image/webp`.
     WebP,
-    /// `image/gif`; only ever an original.
-    Gif,
 }
 
 impl PictureFormat {
@@ -76,7 +74,6 @@ impl PictureFormat {
             Self::Png => "png",
             Self::Jpeg => "jpeg",
             Self::WebP => "webp",
-            Self::Gif => "gif",
         }
     }
 
@@ -87,7 +84,6 @@ impl PictureFormat {
             Self::Png => "image/png",
             Self::Jpeg => "image/jpeg",
             Self::WebP => "image/webp",
-            Self::Gif => "image/gif",
         }
     }
 }

@@ -53,7 +53,21 @@ fn plain_size(document: &Document<'_>) -> Option<usvg::Size> {
         let text = root.attribute(name)?.trim();
         text.strip_suffix("px").unwrap_or(text).parse::<f32>().ok()
     };
-    usvg::Size::from_wh(length("width")?, length("height")?)
+    let sides = ["width", "height"];
+    if sides.iter().any(|side| root.has_attribute(*side)) {
+        return usvg::Size::from_wh(length("width")?, length("height")?);
+    }
+    // Without sides it is as large as its view.
+    let view: Vec<f32> = root
+        .attribute("viewBox")?
+        .split([' ', ','])
+        .filter(|part| !part.is_empty())
+        .map(|part| part.trim().parse().ok())
+        .collect::<Option<_>>()?;
+    match view.as_slice() {
+        [_, _, width, height] => usvg::Size::from_wh(*width, *height),
+        _ => None,
+    }
 }
 
 fn clamped(size: usvg::Size) -> (u32, u32) {

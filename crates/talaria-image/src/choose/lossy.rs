@@ -193,9 +193,7 @@ impl<'a> Search<'a> {
     fn write(&self, raster: &Raster, quality: u8) -> Result<Vec<u8>, Refusal> {
         match self.format {
             PictureFormat::WebP => encode::webp(raster, quality),
-            PictureFormat::Jpeg | PictureFormat::Png | PictureFormat::Gif => {
-                encode::jpeg(raster, quality)
-            }
+            PictureFormat::Jpeg | PictureFormat::Png => encode::jpeg(raster, quality),
         }
     }
 }
@@ -260,7 +258,7 @@ impl Curve {
     const fn usual_slope(&self) -> f64 {
         match self.format {
             PictureFormat::WebP => 0.013,
-            PictureFormat::Jpeg | PictureFormat::Png | PictureFormat::Gif => 0.65,
+            PictureFormat::Jpeg | PictureFormat::Png => 0.65,
         }
     }
 
@@ -269,7 +267,7 @@ impl Curve {
         match self.format {
             PictureFormat::WebP => f64::from(quality),
             // The factor of JPEG's quantisation tables.
-            PictureFormat::Jpeg | PictureFormat::Png | PictureFormat::Gif => {
+            PictureFormat::Jpeg | PictureFormat::Png => {
                 let quality = f64::from(quality).clamp(1.0, 99.0);
                 let factor = if quality < 50.0 {
                     5_000.0 / quality

@@ -7,7 +7,7 @@ use image::codecs::ico::IcoDecoder;
 use image::{ColorType, ImageDecoder};
 
 use super::intake::{Intake, Samples};
-use super::{Decoded, Plan, check, png, settle};
+use super::{Decoded, Plan, check, fits, png, settle};
 use crate::header::{IconEntry, damaged};
 use crate::refusal::Refusal;
 use crate::watch::Watch;
@@ -53,6 +53,7 @@ fn read(decoder: impl ImageDecoder, plan: &Plan) -> Result<Decoded, Refusal> {
     .find_map(|(colour, samples)| (colour == decoder.color_type()).then_some(samples))
     .ok_or_else(broken)?;
     let row = plan.width as usize * samples.channels();
+    fits(u64::from(plan.height).saturating_mul(row as u64), plan)?;
     let mut pixels = vec![0; row * plan.height as usize];
     decoder.read_image(&mut pixels).map_err(|_error| broken())?;
     let mut intake = Intake::new(plan, samples, None);

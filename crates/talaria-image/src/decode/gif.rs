@@ -3,8 +3,8 @@
 use gif::{ColorOutput, DecodeOptions, Decoder, MemoryLimit};
 
 use super::intake::{Intake, Samples};
-use super::{Decoded, Plan, check, settle};
-use crate::header::{GifFacts, damaged};
+use super::{Decoded, Plan, check, fits, settle};
+use crate::header::{self, GifFacts, damaged};
 use crate::limits::{MAX_FRAMES_CHECKED, MAX_PIXELS, MAX_PIXELS_CHECKED};
 use crate::refusal::Refusal;
 use crate::watch::Watch;
@@ -28,6 +28,11 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
     let facts = GifFacts::read(bytes).ok_or_else(|| damaged("the GIF header is broken"))?;
     let mut decoder = open(bytes)?;
     let frame = next_frame(&mut decoder)?.ok_or_else(|| damaged("the GIF holds no frame"))?;
+    // The frame says its own size, whatever the screen's.
+    check_frame(frame)?;
+    if frame.is_interlaced {
+        fits(header::pixels(side(frame.width), side(frame.height)), plan)?;
+    }
     let palette: Vec<[u8; 3]> = {
         let palette = decoder.palette().map_err(|_error| broken())?;
         palette.as_chunks::<3>().0.to_vec()
@@ -51,6 +56,17 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Refusal> {
     let most = std::num::NonZeroU64::new(MAX_PIXELS);
     options.set_memory_limit(most.map_or(MemoryLimit::Unlimited, MemoryLimit::Bytes));
     options.read_info(bytes).map_err(|_error| broken())
+}
+
+fn check_frame(frame: Frame) -> Result<(), Refusal> {
+    if frame.width == 0 || frame.height == 0 {
+        return Ok(());
+    }
+    header::check_size(side(frame.width), side(frame.height))
+}
+
+fn side(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 fn broken() -> Refusal {
@@ -119,7 +135,10 @@ impl Screen {
     ) -> Result<Option<String>, Refusal> {
         let mut line = vec![0; self.frame.width];
         for row in 0..self.frame.height {
-            check(watch, u32::try_from(row).unwrap_or(0))?;
+            if self.intake.is_full() {
+                break;
+            }
+            check(watch, side(row))?;
             if let Some(problem) = read_line(decoder, &mut line) {
                 return Ok(Some(problem));
             }
@@ -140,7 +159,7 @@ impl Screen {
             .iter()
             .flat_map(|(first, step)| (*first..self.frame.height).step_by(*step));
         for (count, row) in order.enumerate() {
-            check(watch, u32::try_from(count).unwrap_or(0))?;
+            check(watch, side(count))?;
             let line = lines
                 .get_mut(row * width..(row + 1) * width)
                 .unwrap_or_default();

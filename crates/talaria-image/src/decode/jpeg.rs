@@ -11,7 +11,7 @@ use zune_jpeg::{JpegDecoder, RawImcuRowStatus};
 
 use self::planes::{Geometry, Stripe, Weaver};
 use super::intake::{Intake, Samples};
-use super::{Decoded, Plan, check, settle};
+use super::{Decoded, Plan, check, fits, settle};
 use crate::colour::Conversion;
 use crate::header::{JpegFacts, damaged};
 use crate::limits::{MAX_DECODER_BYTES, MAX_SCANS, MAX_SIDE};
@@ -103,6 +103,14 @@ fn weave(
     let facts = source.facts;
     let reduction = reduction(plan);
     let reduced = reduced(plan, reduction);
+    fits(
+        if facts.is_buffered() {
+            facts.coefficient_bytes()
+        } else {
+            0
+        },
+        &reduced,
+    )?;
     let intake = Intake::new(&reduced, samples(facts), source.conversion.cloned());
     let mut woven = Woven {
         intake,

@@ -7,10 +7,10 @@ use tiff::decoder::{ChunkType, Decoder, DecodingResult};
 use tiff::tags::Tag;
 
 use super::intake::{Intake, Samples};
-use super::{Decoded, Plan, check, settle};
+use super::{Decoded, Plan, check, fits, settle};
 use crate::colour::{Conversion, Space};
 use crate::header::tiff::{indexes, open, refuse};
-use crate::header::{damaged, unsupported};
+use crate::header::{damaged, pixels, unsupported};
 use crate::refusal::Refusal;
 use crate::watch::Watch;
 
@@ -29,6 +29,8 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
     let mut problem = None;
     let width = plan.width as usize;
     if decoder.get_chunk_type() == ChunkType::Strip {
+        let (across, down) = decoder.chunk_dimensions();
+        fits(pixels(across, down) * format.bytes_per_pixel(), plan)?;
         let strips = decoder.strip_count().map_err(|error| refuse(&error))?;
         for strip in 0..strips {
             check(watch, 0)?;
@@ -45,6 +47,10 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
             }
         }
     } else {
+        fits(
+            pixels(plan.width, plan.height) * format.bytes_per_pixel(),
+            plan,
+        )?;
         let samples = decoder.read_image().map_err(|error| refuse(&error))?;
         format.push(&samples, width, &mut intake)?;
     }
@@ -108,6 +114,11 @@ impl Format {
             stored: usize::from(count).max(1),
             palette,
         })
+    }
+
+    /// Rounded up.
+    fn bytes_per_pixel(&self) -> u64 {
+        (self.stored as u64 * u64::from(self.bits)).div_ceil(8)
     }
 
     fn space(&self) -> Space {

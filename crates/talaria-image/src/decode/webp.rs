@@ -5,7 +5,7 @@ use std::io::Cursor;
 use image_webp::{DecodingError, WebPDecoder};
 
 use super::intake::{Intake, Samples};
-use super::{Decoded, Plan, check, settle};
+use super::{Decoded, Plan, check, fits, settle};
 use crate::colour::{Conversion, Space};
 use crate::header::{self, WebpFacts, damaged};
 use crate::limits::{MAX_DECODER_BYTES, MAX_FRAMES_CHECKED, MAX_PIXELS_CHECKED};
@@ -19,6 +19,7 @@ pub(super) fn decode(bytes: &[u8], plan: &Plan, watch: &Watch) -> Result<Decoded
             "the WebP's first frame is not of the size that the file claims",
         ));
     }
+    fits(facts.decoder_bytes(), plan)?;
     let conversion = facts
         .profile()
         .and_then(|profile| Conversion::from_icc(profile, Space::Rgb));

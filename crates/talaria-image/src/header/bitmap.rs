@@ -43,6 +43,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         is_animated: false,
         has_alpha,
         is_plain: false,
-        is_lossy: false,
     })
 }

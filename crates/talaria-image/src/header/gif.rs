@@ -108,6 +108,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         is_animated: facts.frames > 1,
         has_alpha: facts.has_transparency,
         is_plain: facts.frames == 1 && !facts.is_cut && facts.end == Some(bytes.len()),
-        is_lossy: false,
     })
 }

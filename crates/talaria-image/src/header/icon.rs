@@ -63,6 +63,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         is_animated: false,
         has_alpha: true,
         is_plain: false,
-        is_lossy: false,
     })
 }

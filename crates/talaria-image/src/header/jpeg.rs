@@ -156,7 +156,7 @@ impl<'a> JpegFacts<'a> {
     }
 
     /// Bytes of all coefficients, where they have to be held.
-    fn coefficient_bytes(&self) -> u64 {
+    pub(crate) fn coefficient_bytes(&self) -> u64 {
         let most = |side: fn(&Sampling) -> u32| self.components.iter().map(side).max().unwrap_or(1);
         let area = u64::from(most(|one| one.horizontal)) * u64::from(most(|one| one.vertical));
         let samples: u64 = self
@@ -296,6 +296,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
             && !has_odd_colours
             && !facts.is_odd
             && facts.has_end,
-        is_lossy: true,
     })
 }

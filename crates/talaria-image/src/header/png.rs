@@ -113,6 +113,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
             && !has_odd_colours
             && !facts.has_packed_text
             && facts.end == Some(bytes.len()),
-        is_lossy: false,
     })
 }

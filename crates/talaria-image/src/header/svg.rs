@@ -18,6 +18,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         // Drawn on white.
         has_alpha: false,
         is_plain: false,
-        is_lossy: false,
     })
 }

@@ -80,7 +80,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
         is_animated: false,
         has_alpha: matches!(colours, ColorType::RGBA(_) | ColorType::GrayA(_)),
         is_plain: false,
-        is_lossy: false,
     })
 }
 

@@ -23,7 +23,6 @@ pub(crate) struct WebpFacts<'a> {
     pub(crate) frames: u32,
     /// Frames in front of the first that is not what the file says it is.
     pub(crate) sound_frames: u32,
-    is_lossy: bool,
     profile: Option<&'a [u8]>,
     orientation: Orientation,
     has_trouble: bool,
@@ -75,7 +74,6 @@ impl<'a> WebpFacts<'a> {
         } else if !self.is_animated && (width, height) != (self.width, self.height) {
             return None;
         }
-        self.is_lossy = kind == b"VP8 ";
         self.frames = self.frames.max(1);
         self.sound_frames = self.sound_frames.max(1);
         Some(())
@@ -91,7 +89,7 @@ impl<'a> WebpFacts<'a> {
     }
 
     /// Whether a frame lies on the canvas and holds pictures of its own size.
-    fn is_sound(&mut self, data: &[u8]) -> Option<bool> {
+    fn is_sound(&self, data: &[u8]) -> Option<bool> {
         let width = le24(data, 6)? + 1;
         let height = le24(data, 9)? + 1;
         let fits =
@@ -100,12 +98,21 @@ impl<'a> WebpFacts<'a> {
         let mut at = 0;
         while let Some((kind, data, whole)) = chunk(inside, at) {
             if matches!(kind, b"VP8 " | b"VP8L") {
-                self.is_lossy |= kind == b"VP8 ";
                 return Some(fits && whole && size(kind, data)? == (width, height));
             }
             at = at.checked_add(8 + data.len().next_multiple_of(2))?;
         }
         None
+    }
+
+    /// Bytes the decoder holds.
+    pub(crate) fn decoder_bytes(&self) -> u64 {
+        let per_pixel = if self.is_animated {
+            ANIMATION_BYTES
+        } else {
+            STILL_BYTES
+        };
+        pixels(self.width, self.height) * per_pixel
     }
 
     /// The ICC profile.
@@ -140,12 +147,7 @@ fn size(kind: &[u8], data: &[u8]) -> Option<(u32, u32)> {
 pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
     let facts = WebpFacts::read(bytes).ok_or_else(|| cut_short("WebP"))?;
     super::check_size(facts.width, facts.height)?;
-    let bytes_per_pixel = if facts.is_animated {
-        ANIMATION_BYTES
-    } else {
-        STILL_BYTES
-    };
-    if pixels(facts.width, facts.height) * bytes_per_pixel > MAX_DECODER_BYTES {
+    if facts.decoder_bytes() > MAX_DECODER_BYTES {
         return Err(Refusal {
             kind: RefusalKind::TooLarge,
             detail: format!(
@@ -170,6 +172,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Refusal> {
             && !facts.has_trouble
             && facts.orientation == Orientation::Upright
             && facts.end == bytes.len(),
-        is_lossy: facts.is_lossy,
     })
 }

@@ -6,6 +6,7 @@ use talaria_types::{CallContext, Deadline};
 
 use super::turns::Turns;
 use super::{ImagePool, Input, PoolOptions, PoolRefusal};
+use crate::header::Header;
 use crate::prepared::Prepared;
 use crate::raster::{Layout, Raster};
 use crate::refusal::{Refusal, RefusalKind};
@@ -20,7 +21,12 @@ const UNTIL_OVER: u32 = 1_002;
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
 /// Prepares, panics or blocks, as the side limit says.
-fn scripted(bytes: &[u8], target: &Target, watch: &Watch) -> Result<Prepared, Refusal> {
+fn scripted(
+    bytes: &[u8],
+    _header: &Header,
+    target: &Target,
+    watch: &Watch,
+) -> Result<Prepared, Refusal> {
     BEGUN.fetch_add(1, Ordering::SeqCst);
     match target.max_side {
         PANIC => panic!("as the test wants it"),

@@ -9,7 +9,8 @@ use resvg::usvg::roxmltree::{Document, Node, NodeId};
 
 use super::too_complex;
 use crate::limits::{
-    MAX_SVG_BYTES, MAX_SVG_DEPTH, MAX_SVG_ENTITY_BYTES, MAX_SVG_STYLE_PAIRS, MAX_SVG_WEIGHT,
+    MAX_SVG_ATTRIBUTES, MAX_SVG_BYTES, MAX_SVG_DEPTH, MAX_SVG_ENTITY_BYTES, MAX_SVG_STYLE_PAIRS,
+    MAX_SVG_WEIGHT,
 };
 use crate::refusal::Refusal;
 
@@ -25,25 +26,7 @@ pub(super) fn check_text(text: &str) -> Result<(), Refusal> {
     if text.len() > MAX_SVG_BYTES {
         return Err(too_complex(&format!("it has {} bytes", text.len())));
     }
-    let mut depth = 0_u32;
-    let mut deepest = 0;
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('<') {
-        // Comments and instructions may hold anything; counted as elements they only add.
-        if after.starts_with('/') {
-            depth = depth.saturating_sub(1);
-        } else if !after.starts_with(['!', '?']) {
-            let tag = after.split('>').next().unwrap_or_default();
-            if !tag.ends_with('/') {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-        }
-        rest = after;
-    }
-    if deepest > MAX_SVG_DEPTH * 8 {
-        return Err(too_complex("its elements are nested too deeply"));
-    }
+    check_tags(text)?;
     let Some((_, definitions)) = text.split_once("<!ENTITY") else {
         return Ok(());
     };
@@ -59,21 +42,48 @@ pub(super) fn check_text(text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Checks how deep tags nest and how many attributes they have, in one pass.
+fn check_tags(text: &str) -> Result<(), Refusal> {
+    let mut depth = 0_u32;
+    // Whatever stands between two angle brackets; comments count as tags and only add.
+    for part in text.split('<').skip(1) {
+        if part.matches('=').count() > MAX_SVG_ATTRIBUTES {
+            return Err(too_complex("an element has too many attributes"));
+        }
+        if part.starts_with('/') {
+            depth = depth.saturating_sub(1);
+        } else if !part.starts_with(['!', '?']) {
+            let tag = part.split('>').next().unwrap_or_default();
+            if !tag.ends_with('/') {
+                depth += 1;
+            }
+        }
+        if depth > MAX_SVG_DEPTH * 8 {
+            return Err(too_complex("its elements are nested too deeply"));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the weight and the depth of the whole document.
 pub(super) fn check(document: &Document<'_>) -> Result<(), Refusal> {
     let mut ids = HashMap::new();
     let mut elements = 0;
     let mut rules = 0;
+    let mut declarations = 0;
     for node in document.descendants().filter(Node::is_element) {
         elements += 1;
         if let Some(id) = node.attribute("id") {
             ids.entry(id).or_insert(node);
         }
         if node.tag_name().name() == "style" {
-            rules += count(node.text().unwrap_or_default().matches('{').count());
+            // Every selector of a list becomes a rule with all declarations of its own.
+            let text = node.text().unwrap_or_default();
+            rules += count(text.matches(['{', ',']).count());
+            declarations += count(text.matches(';').count());
         }
     }
-    if rules * elements > MAX_SVG_STYLE_PAIRS {
+    if rules.saturating_mul(declarations.max(elements)) > MAX_SVG_STYLE_PAIRS {
         return Err(too_complex("its style sheet has too many rules"));
     }
     let mut scale = Scale {

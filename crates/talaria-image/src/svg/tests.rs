@@ -292,3 +292,27 @@ fn takes_what_drawing_programs_write() {
     }
     assert!(render(&svg(&inside), 1568).is_ok());
 }
+
+#[test]
+fn refuses_text_that_would_be_read_again_and_again() {
+    // Each of these would take the reader minutes to years.
+    let brackets = svg(&"<".repeat(1_000_000));
+    let attributes: String = (0..100_000).map(|index| format!(" a{index}=''")).collect();
+    let attributes = svg(&format!("<rect{attributes}/>"));
+    let selectors = "a,".repeat(20_000);
+    let declarations = "fill:red;".repeat(20_000);
+    let style = svg(&format!(
+        "<style>{selectors}b{{{declarations}}}</style><rect/>"
+    ));
+    for text in [brackets, attributes, style] {
+        assert_eq!(refused(&text), RefusalKind::TooComplex);
+    }
+}
+
+#[test]
+fn takes_its_size_from_its_view() {
+    let text = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 30,20'/>";
+    assert_eq!(size(text.as_bytes()).unwrap(), (30, 20));
+    let text = "<svg xmlns='http://www.w3.org/2000/svg' width='1in' height='2in'/>";
+    assert_eq!(size(text.as_bytes()).unwrap(), (96, 192));
+}

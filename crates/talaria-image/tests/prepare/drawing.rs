@@ -152,7 +152,6 @@ pub(crate) fn decoded(picture: &Picture) -> Canvas {
                 pixels,
             }
         }
-        PictureFormat::Gif => panic!("no GIF leaves"),
     };
     assert_eq!(
         (canvas.width, canvas.height),

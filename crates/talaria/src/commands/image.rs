@@ -177,7 +177,6 @@ fn write(
         PictureFormat::Png => "png",
         PictureFormat::Jpeg => "jpg",
         PictureFormat::WebP => "webp",
-        PictureFormat::Gif => "gif",
     };
     let mut name = input.file_name().unwrap_or_default().to_owned();
     if let Some(number) = number {

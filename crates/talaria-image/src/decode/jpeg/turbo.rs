@@ -3,7 +3,7 @@
 use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor};
 
 use super::super::intake::Intake;
-use super::super::{Decoded, Plan, settle};
+use super::super::{Decoded, Plan, fits, settle};
 use super::{reduced_to, samples};
 use crate::colour::Conversion;
 use crate::header::JpegFacts;
@@ -25,7 +25,10 @@ pub(super) fn decode(
         3 => PixelFormat::RGB,
         _ => return None,
     };
-    if !plan.is_whole() || !facts.has_end {
+    if !plan.is_whole()
+        || !facts.has_end
+        || facts.is_buffered() && fits(facts.coefficient_bytes(), plan).is_err()
+    {
         return None;
     }
     let mut decompressor = Decompressor::new().ok()?;

@@ -135,3 +135,15 @@ fn refuses_a_screen_over_the_limit() {
     bytes[6..10].copy_from_slice(&[0x60, 0xea, 0x60, 0xea]);
     assert_eq!(refusal(&bytes), RefusalKind::TooLarge);
 }
+
+#[test]
+fn refuses_a_frame_larger_than_any_screen() {
+    let mut bytes = animation(10, 10, 1);
+    let at = (0..bytes.len())
+        .find(|at| bytes[*at..].starts_with(&[0x2c, 0, 0, 0, 0, 10, 0, 10, 0]))
+        .unwrap();
+    bytes[at + 5..at + 9].fill(0xff);
+    // Interlaced, so that all of it would be held.
+    bytes[at + 9] |= 0x40;
+    assert_eq!(refusal(&bytes), RefusalKind::TooLarge);
+}

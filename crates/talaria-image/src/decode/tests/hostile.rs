@@ -168,3 +168,18 @@ fn refuses_a_progressive_jpeg_of_too_many_scans() {
     jpeg.extend_from_slice(b"\xff\xd9");
     assert_eq!(refusal(&jpeg), RefusalKind::TooLarge);
 }
+
+#[test]
+fn counts_the_pixels_that_are_delivered_as_memory_too() {
+    // A bitmap of run lengths: a few bytes, 100,000,000 pixels.
+    let mut bitmap = b"BM\0\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0".to_vec();
+    bitmap.extend_from_slice(&10_000_u32.to_le_bytes());
+    bitmap.extend_from_slice(&10_000_u32.to_le_bytes());
+    bitmap.extend_from_slice(&[1, 0, 8, 0, 1, 0, 0, 0]);
+    bitmap.extend_from_slice(&[0; 12]);
+    bitmap.extend_from_slice(&[2, 0, 0, 0, 0, 0, 0, 0]);
+    bitmap.extend_from_slice(&[0, 0, 0, 0, 255, 255, 255, 0]);
+    bitmap.extend_from_slice(&[0, 1]);
+    assert!(read(&bitmap, 1568, None).is_ok());
+    assert_eq!(refusal(&bitmap), RefusalKind::TooLarge);
+}
