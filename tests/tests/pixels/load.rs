@@ -62,7 +62,7 @@ async fn a_flood_of_large_pictures_delays_no_other_servers_calls() {
                 .client()
                 .post(service.url("/v1/tools/call"))
                 .json(&body);
-            tokio::spawn(request.send())
+            talaria_types::runtime::spawn("test", request.send())
         })
         .collect();
     wait_for("the pool to have work waiting", PATIENCE, || async {

@@ -17,9 +17,9 @@ async fn model_server(answers: Answers) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let answers = Arc::new(answers);
-    tokio::spawn(async move {
+    talaria_types::runtime::spawn("test", async move {
         while let Ok((connection, _)) = listener.accept().await {
-            tokio::spawn(answer(connection, Arc::clone(&answers)));
+            talaria_types::runtime::spawn("test", answer(connection, Arc::clone(&answers)));
         }
     });
     format!("http://{address}")
