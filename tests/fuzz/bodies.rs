@@ -12,6 +12,7 @@ use talaria_content::{
     Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions, ResultKind,
     names, plan, render, strip_images,
 };
+use talaria_image::{NoteKind, Region, Target, Tiling, Watch};
 use talaria_mcp::framing::{Frame, LineFramer};
 use talaria_mcp::wire;
 use talaria_types::{
@@ -360,5 +361,58 @@ pub(crate) fn base64(data: &[u8]) {
     }
     if let Ok(text) = std::str::from_utf8(encoded) {
         assert_eq!(base64_guard::decode(text).is_ok(), whole.is_ok());
+    }
+}
+
+/// A picture as it arrives; the first byte chooses what it has to become.
+///
+/// What comes out is within the limits, is what its type says, and decodes without a complaint.
+pub(crate) fn prepare(data: &[u8]) {
+    let (choice, bytes) = data
+        .split_first()
+        .map_or((0, data), |(choice, rest)| (*choice, rest));
+    let tilings = [Tiling::Off, Tiling::Auto { most: 4 }, Tiling::On { most: 3 }];
+    let region = Region {
+        x1: -3,
+        y1: 1,
+        x2: 40,
+        y2: 20,
+    };
+    let target = Target {
+        budget: if choice & 1 == 0 { 262_144 } else { 65_536 },
+        max_side: if choice & 2 == 0 { 1_568 } else { 64 },
+        webp: choice & 4 == 0,
+        region: (choice & 8 != 0).then_some(region),
+        tiling: tilings[usize::from(choice >> 4) % tilings.len()],
+    };
+    let watch = Watch::never();
+    let prepared = match talaria_image::prepare(bytes, &target, &watch) {
+        Ok(prepared) => prepared,
+        Err(refusal) => {
+            assert!(!refusal.detail.is_empty());
+            return;
+        }
+    };
+    assert!((1..=4).contains(&prepared.pictures.len()));
+    let most = u64::from(target.max_side.max(32));
+    for picture in &prepared.pictures {
+        let prefix = format!("data:{};base64,", picture.format.media_type());
+        let url = prefix.len() + picture.bytes.len().div_ceil(3) * 4;
+        assert!(url <= target.budget, "{url} characters");
+        let long = u64::from(picture.width.max(picture.height));
+        assert!(long <= most, "{}×{}", picture.width, picture.height);
+        let facts = talaria_image::inspect(&picture.bytes).expect("a picture");
+        assert_eq!((facts.width, facts.height), (picture.width, picture.height));
+        assert_eq!(
+            format!("image/{}", facts.format.as_str()),
+            picture.format.media_type()
+        );
+        let again = Target {
+            budget: 4_194_304,
+            ..Target::default()
+        };
+        let again = talaria_image::prepare(&picture.bytes, &again, &watch).expect("it decodes");
+        let complaint = again.notes.iter().find(|note| note.kind == NoteKind::Damaged);
+        assert_eq!(complaint, None);
     }
 }

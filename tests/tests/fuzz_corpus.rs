@@ -38,3 +38,8 @@ fn file_name() {
 fn base64() {
     run("base64", bodies::base64);
 }
+
+#[test]
+fn prepare() {
+    run("prepare", bodies::prepare);
+}

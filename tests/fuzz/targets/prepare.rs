@@ -1,0 +1,7 @@
+//! Fuzz target: `bodies::prepare`.
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::prepare(data));
