@@ -371,7 +371,11 @@ pub(crate) fn prepare(data: &[u8]) {
     let (choice, bytes) = data
         .split_first()
         .map_or((0, data), |(choice, rest)| (*choice, rest));
-    let tilings = [Tiling::Off, Tiling::Auto { most: 4 }, Tiling::On { most: 3 }];
+    let tilings = [
+        Tiling::Off,
+        Tiling::Auto { most: 4 },
+        Tiling::On { most: 3 },
+    ];
     let region = Region {
         x1: -3,
         y1: 1,
@@ -412,7 +416,10 @@ pub(crate) fn prepare(data: &[u8]) {
             ..Target::default()
         };
         let again = talaria_image::prepare(&picture.bytes, &again, &watch).expect("it decodes");
-        let complaint = again.notes.iter().find(|note| note.kind == NoteKind::Damaged);
+        let complaint = again
+            .notes
+            .iter()
+            .find(|note| note.kind == NoteKind::Damaged);
         assert_eq!(complaint, None);
     }
 }
