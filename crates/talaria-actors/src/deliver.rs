@@ -34,8 +34,6 @@ pub use single::{PictureInput, PictureRequest};
 const INLINE_BYTES: u64 = 64 * 1024;
 /// What a delivery gets at least: a result that is there is not thrown away for a moment's delay.
 const LEAST_TIME: Duration = Duration::from_secs(1);
-/// The longest the gate may ask around; what it does not know by then, it does not know.
-const GATE_TIME: Duration = Duration::from_secs(5);
 
 /// Turns raw results into deliveries; cheap to clone.
 #[derive(Clone, Debug)]
@@ -132,8 +130,9 @@ impl DeliveryService {
         let format = options.format;
         let wishes = options.images;
         let received = received::kinds(&raw.json, &options.kind);
+        let may_show = !raw.payloads.is_empty() || received::may_hold_pictures(&received);
         let decision = self
-            .decide(ctx, format, wishes.mode, ImageSource::Mcp)
+            .decide(ctx, format, wishes.mode, ImageSource::Mcp, may_show)
             .await;
         let terms = self.pictures.terms(&decision, wishes.tiles, None);
         let small = raw.payloads.is_empty() && raw.wire_bytes < INLINE_BYTES;
@@ -159,23 +158,28 @@ impl DeliveryService {
         Ok(made(delivery, &decision, format, started))
     }
 
-    /// Asks the gate, once for a delivery.
+    /// Asks the gate, once for a delivery. Where no picture can leave, no model server is asked.
     async fn decide(
         &self,
         ctx: &CallContext,
         format: Format,
         mode: Option<ImageInputMode>,
         source: ImageSource,
+        may_show: bool,
     ) -> Decision {
         let session = session_of(ctx);
         let question = GateQuestion {
             route: ctx.route.as_ref(),
             session: session.as_ref(),
             mode,
-            api: api_of(ctx, format),
+            api: api_of(format),
             source,
         };
-        let deadline = Self::patience(ctx).earlier(Deadline::after(GATE_TIME));
+        let deadline = if may_show && format.image_limits().is_some() {
+            Self::patience(ctx)
+        } else {
+            Deadline::after(Duration::ZERO)
+        };
         let decision = self.gatekeeper.decide(&question, deadline).await;
         events::gate_decided(
             decision.open,
@@ -325,15 +329,14 @@ fn session_of(ctx: &CallContext) -> Option<SessionKey> {
     Some(SessionKey::from(format!("{token}\n{}", session.as_str())))
 }
 
-/// The API shape the pixels would travel in: the route's word, else what the format says.
-fn api_of(ctx: &CallContext, format: Format) -> Option<&str> {
-    let named = ctx.route.as_ref().and_then(|route| route.api.as_deref());
-    named.or(match format {
+/// The API shape of a format.
+const fn api_of(format: Format) -> Option<&'static str> {
+    match format {
         Format::Anthropic | Format::OpenaiResponses | Format::OpenaiChat | Format::Gemini => {
             Some(format.as_str())
         }
         Format::Talaria | Format::Hermes | Format::Text | Format::Mcp => None,
-    })
+    }
 }
 
 const fn image_delivery(decision: &Decision) -> ImageDelivery {

@@ -79,7 +79,7 @@ pub struct ReadyImage {
     pub media_type: &'static str,
     /// The encoded picture.
     pub bytes: Vec<u8>,
-    /// Of its data URL, in lower-case hex.
+    /// Of its type and bytes, in lower-case hex; tells pixels apart.
     pub sha256: String,
     /// Pixels.
     pub width: u32,
@@ -272,35 +272,13 @@ impl Attaching {
         let taken: usize = self
             .pictures
             .iter()
-            .enumerate()
-            .map(|(index, picture)| match &picture.state {
+            .map(|picture| match &picture.state {
                 State::Asked { most } => *most,
-                State::Ready(ready) if self.same_pixels(index).is_none() => ready.images.len(),
-                State::Ready(_) | State::Waiting | State::SameFile(_) | State::Refused { .. } => 0,
+                State::Ready(ready) => ready.images.len(),
+                State::Waiting | State::SameFile(_) | State::Refused { .. } => 0,
             })
             .sum();
         self.limits.most.min(MAX_ATTACHED).saturating_sub(taken)
-    }
-
-    /// The earlier picture that came out as the same pixels.
-    fn same_pixels(&self, index: usize) -> Option<usize> {
-        let ready = |picture: &Picture| match &picture.state {
-            State::Ready(ready) => Some(
-                ready
-                    .images
-                    .iter()
-                    .map(|image| image.sha256.clone())
-                    .collect::<Vec<_>>(),
-            ),
-            State::Waiting | State::Asked { .. } | State::SameFile(_) | State::Refused { .. } => {
-                None
-            }
-        };
-        let own = ready(self.pictures.get(index)?)?;
-        self.pictures
-            .iter()
-            .take(index)
-            .position(|other| ready(other).as_ref() == Some(&own))
     }
 
     fn is_asking(&self) -> bool {

@@ -23,6 +23,7 @@ const LINE: &str = "- MEDIA:";
 /// What such a line says of a picture that never was attached.
 const NEVER_ATTACHED: &str = ": not attached: ";
 const REASON: &str = "the pixels were taken out of this delivery after it had been made";
+const REASON_WITHOUT_PIXELS: &str = "text only was asked for; this delivery had no pixels";
 
 /// A body that is not what Talaria renders in its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,12 +36,17 @@ pub struct ForeignBody {
 }
 
 /// A delivery without its pixels: the text says which pictures are files at which path, the gate
-/// is closed.
+/// is closed. One that has none stays as it is, but for the gate.
 #[must_use]
 pub fn text_only(mut delivery: Delivery) -> Delivery {
     if delivery.gate.open {
         delivery.gate.open = false;
-        REASON.clone_into(&mut delivery.gate.reason);
+        let reason = if delivery.attachments.is_empty() {
+            REASON_WITHOUT_PIXELS
+        } else {
+            REASON
+        };
+        reason.clone_into(&mut delivery.gate.reason);
     }
     if delivery.attachments.is_empty() {
         return delivery;

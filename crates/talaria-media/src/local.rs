@@ -94,7 +94,7 @@ impl AllowedRoots {
 }
 
 /// Refuses what is not absolute or climbs, before the disk is asked anything.
-fn check_shape(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_shape(path: &Path) -> Result<(), StoreError> {
     if !path.is_absolute() {
         return Err(refused("it is not absolute"));
     }

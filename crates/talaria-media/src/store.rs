@@ -20,6 +20,7 @@ use crate::catalogue::{Bounds, Catalogue, Entry, Record};
 use crate::error::StoreError;
 use crate::file_name::Location;
 use crate::index::{IndexCursor, IndexLine, from_milliseconds, milliseconds};
+use crate::local::check_shape;
 use crate::root::Root;
 use crate::staging::{StagingFile, staging_failed};
 
@@ -150,12 +151,15 @@ impl MediaStore {
     /// Looks an artifact up by its path; `None` for a path this store handed out for none.
     #[must_use]
     pub fn find_path(&self, path: &Path) -> Option<ArtifactRecord> {
+        check_shape(path).ok()?;
         let root = self.inner.root.known_path();
         let real;
         let below = match path.strip_prefix(root) {
             Ok(below) => below,
-            // The caller may know the root by another name.
+            // The caller may know the root by another name. What cannot be a file of ours by its
+            // last two parts is not looked for on the disk.
             Err(_) => {
+                Location::of_path(&last_two(path)?)?;
                 real = path.canonicalize().ok()?;
                 real.strip_prefix(root).ok()?
             }
@@ -382,6 +386,11 @@ impl Clock {
             Self::Set(time) => from_milliseconds(time.load(std::sync::atomic::Ordering::SeqCst)),
         }
     }
+}
+
+/// The folder and the file that a path ends in.
+fn last_two(path: &Path) -> Option<PathBuf> {
+    Some(Path::new(path.parent()?.file_name()?).join(path.file_name()?))
 }
 
 impl Drop for Lease {

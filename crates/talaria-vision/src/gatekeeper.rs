@@ -56,7 +56,7 @@ pub struct GateQuestion<'a> {
     pub session: Option<&'a SessionKey>,
     /// The mode the request asks for; the configured one otherwise.
     pub mode: Option<ImageInputMode>,
-    /// API shape the request asks for, beside that of the route.
+    /// API shape of the format asked for; the route's own word comes first.
     pub api: Option<&'a str>,
     /// Where the picture comes from.
     pub source: ImageSource,
@@ -128,7 +128,7 @@ impl Gatekeeper {
     /// Decides. Never fails: whatever goes wrong closes the gate.
     ///
     /// Waits for a server of this machine or network at most a second, at most until the
-    /// deadline, and only where nothing else knows the model.
+    /// deadline, and only where nothing else knows the model. A deadline that is past asks nobody.
     pub async fn decide(&self, question: &GateQuestion<'_>, deadline: Deadline) -> Decision {
         self.explain(question, deadline).await.decision
     }

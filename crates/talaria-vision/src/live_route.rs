@@ -31,7 +31,8 @@ pub(crate) struct LiveRoute {
 }
 
 impl LiveRoute {
-    /// Looks at a route; `api` is what the request asks for beside it.
+    /// Looks at a route; `api` is the shape of the format asked for, which counts where the route
+    /// names none that is known.
     pub(crate) fn new(config: &GateConfig, route: &Route, api: Option<&str>) -> Self {
         let provider = route.provider.trim().to_lowercase();
         let model = route.model.trim().to_owned();
@@ -69,8 +70,8 @@ impl LiveRoute {
             .find_map(|facts| facts.base_url.clone());
         let from_main = |value: Option<String>| value.filter(|_| is_main_provider);
         live.api = [
-            api.map(ToOwned::to_owned),
             route.api.clone(),
+            api.map(ToOwned::to_owned),
             own_api,
             from_main(config.main.api.clone()),
         ]
@@ -219,13 +220,17 @@ mod tests {
     }
 
     #[test]
-    fn the_request_s_api_beats_that_of_route_and_configuration() {
-        let mut lab = route("lab", "m");
-        lab.api = Some("anthropic".to_owned());
-        let live = |api| LiveRoute::new(&config(), &lab, api).api;
-        assert_eq!(live(Some("gemini")), Some(ApiShape::Gemini));
-        assert_eq!(live(Some("talaria")), Some(ApiShape::Anthropic));
-        assert_eq!(live(None), Some(ApiShape::Anthropic));
+    fn the_route_s_api_beats_the_format_s_and_that_the_configured_one() {
+        let live = |own: Option<&str>, of_format| {
+            let mut lab = route("lab", "m");
+            lab.api = own.map(ToOwned::to_owned);
+            LiveRoute::new(&config(), &lab, of_format).api
+        };
+        let gemini = Some("gemini");
+        assert_eq!(live(Some("anthropic"), gemini), Some(ApiShape::Anthropic));
+        assert_eq!(live(Some("nobody-s"), gemini), Some(ApiShape::Gemini));
+        assert_eq!(live(None, gemini), Some(ApiShape::Gemini));
+        assert_eq!(live(None, None), Some(ApiShape::OpenaiChat));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(crate) struct Prober {
 
 impl Prober {
     /// What is known of a model at an endpoint; waits for a probe at most a second and at most
-    /// until the deadline.
+    /// until the deadline. Once that is past, only what was found before answers.
     pub(crate) async fn ask(
         &self,
         endpoint: &Url,
@@ -105,6 +105,7 @@ impl Prober {
         model: &str,
         deadline: Deadline,
     ) -> Finding {
+        let is_late = deadline.expired();
         if !is_local(endpoint) {
             return Finding::nothing("not asked: the endpoint is not of this machine or network");
         }
@@ -117,6 +118,14 @@ impl Prober {
             hint,
             model: model.to_owned(),
         };
+        if is_late {
+            return match self.cache.begin(&question) {
+                Begin::Known(finding, _) => finding,
+                Begin::Running(_) | Begin::Start(_) | Begin::Full => {
+                    Finding::nothing("not asked: there is no time")
+                }
+            };
+        }
         for _ in 0..MOST_TURNS {
             let mut running = match self.cache.begin(&question) {
                 Begin::Known(finding, refresh) => {

@@ -43,15 +43,7 @@ pub(crate) const ROUTE_FACTS: &[RouteFact] = &[
         source: "Messages API: tool_result.content holds image blocks",
     },
     RouteFact {
-        providers: &[
-            "openai",
-            "openai-chat",
-            "openai-api",
-            "openai-responses",
-            "openai-codex",
-            "codex",
-            "azure-openai",
-        ],
+        providers: OPENAI_OWN,
         takes: Takes::Accepts,
         source: "Responses API: function_call_output.output holds input_image",
     },

@@ -29,7 +29,7 @@ pub(super) fn count(delivery: &Delivery, decision: &Decision, format: Format) {
 
 /// Whether the format would have carried the pictures.
 fn has_place(delivery: &Delivery, format: Format) -> bool {
-    let is_words = delivery.is_error && matches!(format, Format::Hermes);
+    let is_words = delivery.is_error && format.tells_failures_in_words();
     format.image_limits().is_some() && !is_words
 }
 

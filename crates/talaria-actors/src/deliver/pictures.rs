@@ -52,9 +52,13 @@ pub(super) struct Unready {
     pub(super) kind: Option<RefusalKind>,
 }
 
-/// Pictures counted for a session, by their SHA-256, with the file they were made from.
+/// Pixels counted for a session, by what tells them apart, and which of them each file shows:
+/// two files may show the same.
 #[derive(Debug, Default)]
-pub(super) struct Counted(HashMap<String, (ArtifactId, Reservation)>);
+pub(super) struct Counted {
+    reserved: HashMap<String, Reservation>,
+    shown: HashMap<ArtifactId, Vec<String>>,
+}
 
 impl Pictures {
     pub(super) fn new(config: &ImagesConfig, pool: ImagePool, blocking: BlockingPool) -> Self {
@@ -210,16 +214,16 @@ impl Terms {
 impl Counted {
     /// Counts the pixels of a picture for a session; those that the call has already are not
     /// counted twice.
-    fn count(
+    pub(super) fn count(
         &mut self,
         repeats: &RepeatGuard,
         session: Option<&SessionKey>,
         candidate: &Candidate,
-        mut ready: ReadyPicture,
+        ready: ReadyPicture,
     ) -> Result<ReadyPicture, Unready> {
         let mut fresh = HashMap::new();
         for image in &ready.images {
-            if self.0.contains_key(&image.sha256) || fresh.contains_key(&image.sha256) {
+            if self.reserved.contains_key(&image.sha256) || fresh.contains_key(&image.sha256) {
                 continue;
             }
             let reserved = repeats.reserve(session, &image.sha256);
@@ -231,23 +235,23 @@ impl Counted {
                 ),
                 kind: None,
             })?;
-            fresh.insert(image.sha256.clone(), (candidate.artifact.clone(), reserved));
+            fresh.insert(image.sha256.clone(), reserved);
         }
-        self.0.extend(fresh);
-        for image in &mut ready.images {
-            // Two files that look alike are two pictures to the caller who sent both; only the
-            // same file again is a repetition within a call.
-            image.sha256 = format!("{}/{}", candidate.artifact, image.sha256);
-        }
+        self.reserved.extend(fresh);
+        let hashes = ready.images.iter().map(|image| image.sha256.clone());
+        self.shown
+            .insert(candidate.artifact.clone(), hashes.collect());
         Ok(ready)
     }
 
     /// What is attached stays counted, the rest is given back.
-    pub(super) fn keep_attached(self, delivery: &Delivery) {
-        for (artifact, reservation) in self.0.into_values() {
-            let is_attached =
-                |attachment: &talaria_content::Attachment| attachment.artifact == artifact;
-            if delivery.attachments.iter().any(is_attached) {
+    pub(super) fn keep_attached(mut self, delivery: &Delivery) {
+        let attached = delivery.attachments.iter();
+        for hash in attached
+            .filter_map(|attachment| self.shown.get(&attachment.artifact))
+            .flatten()
+        {
+            if let Some(reservation) = self.reserved.remove(hash) {
                 reservation.keep();
             }
         }

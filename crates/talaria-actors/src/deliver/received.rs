@@ -28,6 +28,13 @@ pub(super) fn kinds(result: &Value, kind: &ResultKind) -> Vec<&'static str> {
     }
 }
 
+/// Whether a picture may stand in blocks of these kinds without a payload that was staged.
+pub(super) fn may_hold_pictures(kinds: &[&str]) -> bool {
+    !kinds
+        .iter()
+        .all(|kind| matches!(*kind, "text" | "resource_link"))
+}
+
 /// The blocks of a tool result, in the shapes that decision 13 reads.
 fn tool_blocks(result: &Value, depth: usize) -> Vec<&Value> {
     let content = ["content", "contents"]

@@ -5,11 +5,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use talaria_content::base64_guard::MAX_PAYLOAD_BYTES as MAX_PICTURE_BYTES;
 use talaria_content::{
     Artifact, Draft, FileOutcome, Format, PlanRequest, ReaderTool, ReadyPicture, ResultKind, plan,
 };
 use talaria_image::{Input, RefusalKind, Region};
-use talaria_media::{ArtifactRecord, LocalFile, MediaStore, StoreError};
+use talaria_media::{ArtifactRecord, LocalFile, MediaStore, OpenArtifact, StoreError};
 use talaria_telemetry::events;
 use talaria_types::payload::HEAD_BYTES;
 use talaria_types::{
@@ -21,8 +22,6 @@ use talaria_vision::{Decision, ImageSource};
 use super::pictures::{Terms, Unready};
 use super::{DeliverOptions, Delivered, DeliveryService, Desk, ImageWishes, made, patient};
 
-/// Most bytes of a picture (design decision 2).
-const MAX_PICTURE_BYTES: u64 = 52_428_800;
 /// Bytes copied at a time.
 const PIECE: usize = 256 * 1024;
 
@@ -61,8 +60,8 @@ struct Staged {
     /// Where its bytes are.
     path: PathBuf,
     declared: Option<String>,
-    /// The artifact, where the store had it already.
-    known: Option<Artifact>,
+    /// The artifact, where the store had it already; open, so that it stays until it is read.
+    known: Option<OpenArtifact>,
     /// The address of a file that is not ours.
     uri: Option<String>,
 }
@@ -106,7 +105,7 @@ impl DeliveryService {
             format,
             images,
         } = request;
-        let decision = self.decide(ctx, format, images.mode, source).await;
+        let decision = self.decide(ctx, format, images.mode, source, true).await;
         let terms = self.pictures.terms(&decision, images.tiles, region);
         let staged = self.on_worker(ctx, move |desk| stage(&desk.store, input));
         let staged = staged.await??;
@@ -184,7 +183,7 @@ fn stage(store: &MediaStore, input: PictureInput) -> Result<Staged, Failure> {
             let uri = format!("file://{}", local.path.display());
             Staged::fresh(payload, None, Some(uri))
         }
-        PictureInput::Stored(record) => Staged::known(store, record.artifact),
+        PictureInput::Stored(record) => Staged::known(store, &record.artifact),
     }
 }
 
@@ -221,7 +220,7 @@ impl Staged {
     }
 
     /// A file the store has already: it is neither copied nor removed.
-    fn known(store: &MediaStore, artifact: Artifact) -> Result<Self, Failure> {
+    fn known(store: &MediaStore, artifact: &Artifact) -> Result<Self, Failure> {
         let mut open = store.read(&artifact.id).map_err(refused)?;
         let mut head = Vec::with_capacity(HEAD_BYTES);
         let most = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
@@ -237,7 +236,7 @@ impl Staged {
             payload,
             path,
             declared: artifact.declared_type.clone(),
-            known: Some(artifact),
+            known: Some(open),
             uri: None,
         })
     }
@@ -286,7 +285,7 @@ fn draft(
         ));
     }
     let outcomes = files.into_iter().map(|file| match &known {
-        Some(artifact) => FileOutcome::Stored(artifact.clone()),
+        Some(open) => FileOutcome::Stored(open.record.artifact.clone()),
         None => desk.store_one(file),
     });
     Ok(plan.finish(outcomes.collect()))

@@ -8,7 +8,7 @@ use crate::delivery::Attachment;
 use crate::notices::Notices;
 use crate::sanitise::one_line;
 
-use super::{Attaching, MAX_ATTACHED, Picture, ReadyPicture, State};
+use super::{Attaching, MAX_ATTACHED, MAX_CANDIDATES, Picture, ReadyPicture, State};
 
 /// Longest note about one picture; the words of a decoder may quote the file.
 const MAX_NOTE_CHARACTERS: usize = 1_000;
@@ -60,19 +60,16 @@ impl Attaching {
             return Attached::default();
         }
         let most = self.limits.most.min(MAX_ATTACHED);
-        let repeats: Vec<Option<usize>> = (0..self.pictures.len())
-            .map(|index| self.same_pixels(index))
-            .collect();
         let paths: Vec<String> = self.pictures.iter().map(shown_path).collect();
         let total = self.total;
+        let unseen = total.saturating_sub(self.pictures.len());
         let mut attached = Attached::default();
         let mut tally = Tally::default();
-        for ((index, picture), repeat) in self.pictures.into_iter().enumerate().zip(repeats) {
-            let path = paths.get(index).map_or("", String::as_str);
+        for (picture, path) in self.pictures.into_iter().zip(&paths) {
             let block = picture.block;
             let (code, detail) = match picture.state {
                 State::Waiting => continue,
-                State::Ready(ready) if repeat.is_none() => {
+                State::Ready(ready) => {
                     if attached.attachments.len() + ready.images.len() > most {
                         continue;
                     }
@@ -87,10 +84,7 @@ impl Attaching {
                         .extend(pixels(&picture.artifact, ready));
                     continue;
                 }
-                State::Ready(_) => (NoticeCode::ImageDuplicate, same(repeat, &paths)),
-                State::SameFile(earlier) => {
-                    (NoticeCode::ImageDuplicate, same(Some(earlier), &paths))
-                }
+                State::SameFile(earlier) => (NoticeCode::ImageDuplicate, same(earlier, &paths)),
                 State::Refused { code, detail } => (code, note(&detail)),
                 State::Asked { .. } => {
                     let detail = "nobody made it ready".to_owned();
@@ -105,18 +99,29 @@ impl Attaching {
             notices.add(code, block, format!("not attached: {detail}"));
         }
         let left = total.saturating_sub(tally.attached + tally.refused);
+        let why = why_left(left == unseen, most);
         if left > 0 {
             let of = format!("{} of {total} images attached", tally.attached);
-            let message = format!("{of}; a result carries at most {most}");
+            let message = format!("{of}; {why}");
             notices.add(NoticeCode::ImagesNotAttached, None, message);
         }
         attached.is_partial = tally.attached < total;
-        attached.header = header(&tally, total, left, most);
+        attached.header = header(&tally, total, left, &why);
         attached
     }
 }
 
-fn header(tally: &Tally, total: usize, left: usize, most: usize) -> String {
+/// Why pictures are left over: the places did not suffice, or it is only those behind the last
+/// that is looked at.
+fn why_left(is_unseen: bool, most: usize) -> String {
+    if is_unseen {
+        format!("only the first {MAX_CANDIDATES} of a result are looked at")
+    } else {
+        format!("a result carries at most {most} pictures")
+    }
+}
+
+fn header(tally: &Tally, total: usize, left: usize, why: &str) -> String {
     let mut header = match (tally.attached, total) {
         (1, 1) => "[MCP images: the image is attached".to_owned(),
         (attached, _) if attached == total => {
@@ -134,7 +139,7 @@ fn header(tally: &Tally, total: usize, left: usize, most: usize) -> String {
     }
     if left > 0 {
         header.push_str(&format!(
-            "; {left} not attached, a result carries at most {most} pictures: look at the others \
+            "; {left} not attached, {why}: look at the others \
              one at a time by their MEDIA: paths, with vision_analyze or a file tool \
              ({})",
             NoticeCode::ImagesNotAttached.as_str()
@@ -197,8 +202,8 @@ fn words(ready: &ReadyPicture, block: Option<usize>, notices: &mut Notices) -> S
     sentences.join(" ")
 }
 
-fn same(earlier: Option<usize>, paths: &[String]) -> String {
-    match earlier.and_then(|earlier| paths.get(earlier)) {
+fn same(earlier: usize, paths: &[String]) -> String {
+    match paths.get(earlier) {
         Some(path) => format!("the same picture as MEDIA:{path}"),
         None => "the same picture as an earlier one".to_owned(),
     }

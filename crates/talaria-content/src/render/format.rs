@@ -143,7 +143,8 @@ impl Format {
     }
 
     /// Whether failed results are answered as one string without files (specification 1.14).
-    pub(crate) const fn tells_failures_in_words(self) -> bool {
+    #[must_use]
+    pub const fn tells_failures_in_words(self) -> bool {
         match self {
             Self::Hermes | Self::Text => true,
             Self::Talaria

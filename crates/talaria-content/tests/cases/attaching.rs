@@ -261,16 +261,24 @@ fn the_same_file_is_attached_once_and_gives_its_place() {
 }
 
 #[test]
-fn the_same_pixels_are_attached_once_whoever_is_ready_first() {
-    let delivery = deliver(&Bench::new(), images(6), |candidate| {
-        let pixels = if candidate.index < 2 { "same" } else { "other" };
-        match candidate.index {
-            0..=1 => AttachOutcome::Ready(ready(pixels)),
-            _ => good(candidate),
-        }
-    });
-    assert_eq!(shown(&delivery), [0, 2, 3, 4]);
-    assert_eq!(codes(&delivery), ["image_duplicate", "images_not_attached"]);
+fn files_that_look_alike_are_pictures_of_their_own() {
+    let alike = |_: &Candidate| AttachOutcome::Ready(ready("same"));
+    let delivery = deliver(&Bench::new(), images(3), alike);
+    assert_eq!(shown(&delivery), [0, 1, 2]);
+    assert!(delivery.notices.is_empty());
+}
+
+#[test]
+fn when_all_that_are_looked_at_are_broken_the_rest_is_said_to_be_unseen() {
+    let delivery = deliver(&Bench::new(), images(20), broken);
+    let why = "only the first 16 of a result are looked at";
+    assert!(
+        delivery.text.contains(&format!("; 4 not attached, {why}")),
+        "{}",
+        delivery.text
+    );
+    let last = delivery.notices.last().unwrap();
+    assert_eq!(last.message, format!("0 of 20 images attached; {why}"));
 }
 
 #[test]

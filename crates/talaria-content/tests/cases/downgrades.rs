@@ -129,8 +129,9 @@ fn tiles_of_one_picture_are_one_file() {
 fn a_delivery_without_pixels_keeps_its_words() {
     let bench = Bench::new();
     let before = bench.deliver(json!({"content": [{"type": "text", "text": "t"}]}));
+    assert!(before.gate.open);
     let after = text_only(before.clone());
-    assert!(!after.gate.open);
+    assert!(!after.gate.open && after.gate.reason.contains("had no pixels"));
     assert_eq!((after.text, after.notices.len()), (before.text, 0));
 }
 

@@ -235,6 +235,22 @@ async fn a_server_that_says_nothing_costs_a_second() {
 }
 
 #[tokio::test]
+async fn without_time_only_what_was_found_before_answers() {
+    let server = Scripted::answering(&[]).await;
+    let prober = Prober::default();
+    let url = server.url("");
+    let past = Deadline::after(Duration::ZERO);
+    let finding = prober.ask(&url, Hint::LlamaCpp, "m", past).await;
+    assert_eq!(finding.detail, "not asked: there is no time");
+    assert!(server.seen.lock().is_empty());
+    let soon = Deadline::after(Duration::from_secs(5));
+    let found = prober.ask(&url, Hint::LlamaCpp, "m", soon).await;
+    assert!(!server.seen.lock().is_empty());
+    let known = prober.ask(&url, Hint::LlamaCpp, "m", past).await;
+    assert_eq!(known, found);
+}
+
+#[tokio::test]
 async fn nobody_waits_beyond_the_deadline() {
     let server = Scripted::start(|_| Act::Stall).await;
     let deadline = Deadline::after(Duration::from_millis(50));

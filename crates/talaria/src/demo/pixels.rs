@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use talaria_content::{Artifact, Attachment, Delivery, Format};
+use talaria_image::{DEFAULT_BUDGET, DEFAULT_MAX_SIDE};
 use talaria_types::Route;
 
 use super::sight::Sight;
@@ -10,10 +11,6 @@ use crate::client::CallRequest;
 use crate::demo_server::{assets, desktop};
 use crate::exit::CommandError;
 
-/// Longest side of what a model gets.
-const LONGEST_SIDE: u32 = 1_568;
-/// Most characters of a picture's data URL.
-const BUDGET: usize = 262_144;
 /// The part of the screen that is asked for by itself.
 const REGION: [u32; 4] = [120, 120, 1_320, 920];
 
@@ -160,6 +157,6 @@ fn fits(sight: &mut Sight, picture: &Attachment) {
         "{}×{}, {characters} characters",
         picture.width, picture.height
     );
-    let fits = side <= LONGEST_SIDE && characters <= BUDGET;
+    let fits = side <= DEFAULT_MAX_SIDE && characters <= DEFAULT_BUDGET;
     sight.note("small enough", if fits { Ok(found) } else { Err(found) });
 }

@@ -1,6 +1,10 @@
 //! Pictures of a result, through a real pool.
 
-use talaria_types::{NoticeCode, Route};
+use talaria_content::{Area, Candidate, ReadyImage, ReadyPicture};
+use talaria_types::{NoticeCode, Route, SessionKey};
+
+use crate::deliver::pictures::Counted;
+use crate::deliver::repeats::RepeatGuard;
 
 use super::*;
 
@@ -90,7 +94,7 @@ fn a_picture_that_cannot_be_read_is_told_so() {
         let ctx = ctx();
         let decision = desks
             .service
-            .decide(&ctx, Format::Talaria, None, ImageSource::Mcp);
+            .decide(&ctx, Format::Talaria, None, ImageSource::Mcp, true);
         let terms = desks.service.pictures.terms(&decision.await, None, None);
         let input = talaria_image::Input::File {
             path: "/nowhere/at/all.png".into(),
@@ -118,4 +122,51 @@ fn what_was_not_attached_is_not_counted_for_the_session() {
         let other = deliver_pictures(&desks, &ctx, pictures([40])).await;
         assert_eq!(other.attachments.len(), 1);
     });
+}
+
+#[test]
+fn pixels_of_two_files_stay_counted_when_only_the_second_is_attached() {
+    block_on(async {
+        let mut delivery = deliver_pictures(&desks(), &ctx(), pictures([40, 50])).await;
+        let (guard, session) = (RepeatGuard::new(1), SessionKey::from("s"));
+        let mut counted = Counted::default();
+        for attachment in &delivery.attachments {
+            let candidate = Candidate {
+                index: 0,
+                artifact: attachment.artifact.clone(),
+                path: "/p.png".into(),
+                bytes: 1,
+                media_type: "image/png".to_owned(),
+                most: 1,
+            };
+            let counting = counted.count(&guard, Some(&session), &candidate, alike());
+            assert_eq!(counting.unwrap(), alike());
+        }
+        delivery.attachments.remove(0);
+        counted.keep_attached(&delivery);
+        assert!(guard.reserve(Some(&session), "pixels").is_err());
+    });
+}
+
+fn alike() -> ReadyPicture {
+    let image = ReadyImage {
+        media_type: "image/png",
+        bytes: vec![1],
+        sha256: "pixels".to_owned(),
+        width: 1,
+        height: 1,
+        area: Area {
+            x: 0,
+            y: 0,
+            width: 1,
+            height: 1,
+        },
+        scale_note: None,
+    };
+    ReadyPicture {
+        images: vec![image],
+        notes: Vec::new(),
+        original_width: 1,
+        original_height: 1,
+    }
 }

@@ -227,6 +227,7 @@ fn an_artifact_is_found_by_the_path_it_was_reported_under() {
         bench.root().join("documents/doc_0123456789ab_a.pdf"),
         bench.root().join("images").join(file),
         artifact.path.join("deeper"),
+        alias.join("documents/../documents").join(file),
         PathBuf::from("/etc/passwd"),
     ] {
         assert!(store.find_path(&path).is_none(), "{}", path.display());
