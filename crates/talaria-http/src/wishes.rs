@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use talaria_actors::ImageWishes;
 use talaria_config::{ImageInputMode, Scope, Tiles};
-use talaria_content::Format;
+use talaria_content::{Format, visible_line};
 use talaria_types::{CallContext, Route, SessionKey};
 
 use crate::exchange::Asked;
@@ -150,9 +150,10 @@ impl Wishes {
             Duration::from_millis(timeout.get()).min(most)
         });
         let session = self.session.map(SessionKey::from);
+        let route = self.route.as_ref().map(visible_route);
         let mut context = asked
             .exchange
-            .call_context(asked.caller, self.route, session, budget);
+            .call_context(asked.caller, route, session, budget);
         context.approved = approved;
         Ok(Granted {
             format,
@@ -163,6 +164,15 @@ impl Wishes {
             },
             context,
         })
+    }
+}
+
+/// A route without anything that hides: its names stand in `gate.reason`, which models may read.
+fn visible_route(route: &Route) -> Route {
+    Route {
+        provider: visible_line(&route.provider),
+        model: visible_line(&route.model),
+        api: route.api.as_deref().map(visible_line),
     }
 }
 
@@ -193,4 +203,24 @@ pub(crate) fn format(word: &str) -> Result<Format, Rejection> {
         let known = Format::ALL.map(Format::as_str);
         Rejection::invalid(crate::query::unknown_key("format", word, &known))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use talaria_types::Route;
+
+    use super::visible_route;
+
+    #[test]
+    fn t01_the_names_of_a_route_hide_nothing() {
+        let hidden = |name: &str| format!("{name}\u{e0041}\u{200b}\u{2060}\u{feff}\u{1b}[1m");
+        let route = visible_route(&Route {
+            provider: hidden("openrouter"),
+            model: hidden("vendor/model-4.5:free"),
+            api: Some(hidden("openai-chat")),
+        });
+        assert_eq!(route.provider, "openrouter");
+        assert_eq!(route.model, "vendor/model-4.5:free");
+        assert_eq!(route.api.as_deref(), Some("openai-chat"));
+    }
 }

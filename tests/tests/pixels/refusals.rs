@@ -152,6 +152,14 @@ async fn what_cannot_be_turned_is_refused_with_the_reason() {
             "call_id",
         ),
         (json!({"delivery": delivery, "remember": true}), "session"),
+        (
+            json!({"delivery": delivery, "remember": true, "session": "s", "route": seeing(), "status": 500}),
+            "`status`",
+        ),
+        (
+            json!({"delivery": delivery, "remember": true, "session": "s", "route": seeing(), "status": 200}),
+            "`status`",
+        ),
         (json!({"delivery": delivery, "format": "jpeg"}), "format"),
         (json!({"delivery": delivery, "sesion": "s"}), "session"),
     ] {

@@ -2,6 +2,7 @@
 //! refused its pictures (design decision 17).
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
@@ -19,7 +20,11 @@ use crate::query;
 use crate::routes::soon;
 use crate::wishes::{self, Wishes};
 
-/// The provider's answer that says nothing of what its API takes: the request was too large.
+/// What a provider answers that refuses a request as it is.
+const CLIENT_ERRORS: RangeInclusive<u16> = 400..=499;
+/// What it answers where nobody says.
+const REFUSED: u16 = 400;
+/// The one of them that says nothing of what its API takes: the request was too large.
 const TOO_LARGE: u16 = 413;
 
 /// Body of `POST /v1/results/downgrade`: a delivery, or the body that was rendered from it.
@@ -47,11 +52,11 @@ pub(crate) struct DowngradeRequest {
     /// The caller's conversation.
     #[serde(default)]
     session: Option<String>,
-    /// The status the provider answered.
+    /// The status the provider answered; 400 when absent.
     #[serde(default)]
     status: Option<u16>,
-    /// Whether later deliveries of this session and route shall carry no pictures. A status of
-    /// 413 is never remembered.
+    /// Whether later deliveries of this session and route shall carry no pictures. Needs a status
+    /// of 400 to 499, of which 413 is never remembered.
     #[serde(default)]
     remember: Option<bool>,
     #[serde(flatten)]
@@ -102,6 +107,13 @@ pub(super) async fn downgrade(
         ));
     }
     wishes::bounded("tool", tool.as_deref())?;
+    let status = status.unwrap_or(REFUSED);
+    if remember == Some(true) && !CLIENT_ERRORS.contains(&status) {
+        return Err(Rejection::invalid(format!(
+            "`remember` needs a `status` of 400 to 499, with which a provider refuses a request; \
+             {status} says nothing of pictures"
+        )));
+    }
     let wishes = Wishes {
         route,
         session,
@@ -117,7 +129,7 @@ pub(super) async fn downgrade(
     let blocking = &asked.state.blocking;
     let rendered = blocking.run(soon(), move || work.without_pictures(format, &options));
     let rendered = rendered.await??;
-    if remember == Some(true) && status != Some(TOO_LARGE) {
+    if remember == Some(true) && status != TOO_LARGE {
         asked.state.delivery.remember_refusal(&granted.context);
     }
     let mut response = HttpResponse::Ok();
