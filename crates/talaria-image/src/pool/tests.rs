@@ -1,3 +1,5 @@
+//! Busy, late, abandoned and broken jobs, and turns.
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
