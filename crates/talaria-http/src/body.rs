@@ -92,11 +92,18 @@ pub(crate) struct Body {
 
 /// A JSON object that names the keys it knows and collects the others.
 pub(crate) trait JsonRequest: DeserializeOwned + Send + 'static {
-    /// Every key.
-    const KEYS: &'static [&'static str];
+    /// Keys of this request alone.
+    const OWN_KEYS: &'static [&'static str];
+    /// Keys it has in common with others.
+    const SHARED_KEYS: &'static [&'static str] = &[];
 
     /// The first key nobody knows.
     fn unknown(&self) -> Option<&str>;
+
+    /// Every key.
+    fn keys() -> Vec<&'static str> {
+        [Self::OWN_KEYS, Self::SHARED_KEYS].concat()
+    }
 }
 
 /// Reads a body that must be JSON.
@@ -137,7 +144,7 @@ pub(crate) async fn read_nothing(
 /// Checks that a parsed request has no key that nobody knows.
 pub(crate) fn known_only<T: JsonRequest>(request: T) -> Result<T, Rejection> {
     if let Some(key) = request.unknown() {
-        return Err(Rejection::invalid(unknown_key("key", key, T::KEYS)));
+        return Err(Rejection::invalid(unknown_key("key", key, &T::keys())));
     }
     Ok(request)
 }

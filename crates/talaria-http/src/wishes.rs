@@ -114,6 +114,19 @@ impl ImageMode {
 }
 
 impl Wishes {
+    /// Every key, for requests that hold wishes among keys of their own.
+    pub(crate) const KEYS: &[&str] = &[
+        "route",
+        "format",
+        "call_id",
+        "session",
+        "timeout_ms",
+        "describe_images",
+        "image_input_mode",
+        "tiles",
+        "approve",
+    ];
+
     /// Refuses what cannot be granted, before anything runs, and prepares the rest.
     pub(crate) fn grant(self, asked: &Asked<'_>) -> Result<Granted, Rejection> {
         let format = self

@@ -65,7 +65,7 @@ pub(crate) struct DowngradeRequest {
 }
 
 impl JsonRequest for DowngradeRequest {
-    const KEYS: &'static [&'static str] = &[
+    const OWN_KEYS: &'static [&'static str] = &[
         "delivery", "body", "format", "call_id", "tool", "route", "session", "status", "remember",
     ];
 

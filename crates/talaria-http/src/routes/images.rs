@@ -46,21 +46,8 @@ pub(crate) struct ImageRequest {
 }
 
 impl JsonRequest for ImageRequest {
-    const KEYS: &'static [&'static str] = &[
-        "source",
-        "image",
-        "question",
-        "region",
-        "route",
-        "format",
-        "call_id",
-        "session",
-        "timeout_ms",
-        "describe_images",
-        "image_input_mode",
-        "tiles",
-        "approve",
-    ];
+    const OWN_KEYS: &'static [&'static str] = &["source", "image", "question", "region"];
+    const SHARED_KEYS: &'static [&'static str] = Wishes::KEYS;
 
     fn unknown(&self) -> Option<&str> {
         self.unknown.keys().next().map(String::as_str)

@@ -39,20 +39,8 @@ pub(crate) struct DeliverRequest {
 }
 
 impl JsonRequest for DeliverRequest {
-    const KEYS: &'static [&'static str] = &[
-        "result",
-        "server",
-        "tool",
-        "route",
-        "format",
-        "call_id",
-        "session",
-        "timeout_ms",
-        "describe_images",
-        "image_input_mode",
-        "tiles",
-        "approve",
-    ];
+    const OWN_KEYS: &'static [&'static str] = &["result", "server", "tool"];
+    const SHARED_KEYS: &'static [&'static str] = Wishes::KEYS;
 
     fn unknown(&self) -> Option<&str> {
         self.unknown.keys().next().map(String::as_str)

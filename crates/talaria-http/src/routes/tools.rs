@@ -50,21 +50,8 @@ pub(crate) struct CallRequest {
 }
 
 impl JsonRequest for CallRequest {
-    const KEYS: &'static [&'static str] = &[
-        "tool",
-        "server",
-        "name",
-        "arguments",
-        "route",
-        "format",
-        "call_id",
-        "session",
-        "timeout_ms",
-        "describe_images",
-        "image_input_mode",
-        "tiles",
-        "approve",
-    ];
+    const OWN_KEYS: &'static [&'static str] = &["tool", "server", "name", "arguments"];
+    const SHARED_KEYS: &'static [&'static str] = Wishes::KEYS;
 
     fn unknown(&self) -> Option<&str> {
         self.unknown.keys().next().map(String::as_str)
