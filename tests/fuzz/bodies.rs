@@ -227,7 +227,6 @@ fn outcome(candidate: &Candidate) -> AttachOutcome {
         images: vec![ReadyImage {
             media_type: "image/png",
             bytes: candidate.index.to_string().into_bytes(),
-            sha256: candidate.index.to_string(),
             width: 32,
             height: 32,
             area,

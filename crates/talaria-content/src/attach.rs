@@ -79,8 +79,6 @@ pub struct ReadyImage {
     pub media_type: &'static str,
     /// The encoded picture.
     pub bytes: Vec<u8>,
-    /// Of its type and bytes, in lower-case hex; tells pixels apart.
-    pub sha256: String,
     /// Pixels.
     pub width: u32,
     /// Pixels.

@@ -134,7 +134,6 @@ fn deliver(format: Format, result: Value, folder: &Path) -> Delivery {
         let picture = ReadyPicture {
             images: vec![ReadyImage {
                 media_type,
-                sha256: hex::encode(Sha256::digest(&bytes)),
                 bytes,
                 width,
                 height,

@@ -52,6 +52,13 @@ pub(super) struct Unready {
     pub(super) kind: Option<RefusalKind>,
 }
 
+/// A picture made ready, and what tells its pixels apart where somebody counts them.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) ready: ReadyPicture,
+    pub(super) identities: Vec<String>,
+}
+
 /// Pixels counted for a session, by what tells them apart, and which of them each file shows:
 /// two files may show the same.
 #[derive(Debug, Default)]
@@ -118,8 +125,8 @@ impl Pictures {
                 (candidate, prepared)
             });
             for (candidate, prepared) in join_all(jobs).await {
-                let ready = prepared.and_then(|ready| {
-                    counted.count(&self.repeats, session.as_ref(), &candidate, ready)
+                let ready = prepared.and_then(|made| {
+                    counted.count(&self.repeats, session.as_ref(), &candidate, made)
                 });
                 attaching.report(candidate.index, outcome::attach_outcome(ready));
             }
@@ -132,15 +139,14 @@ impl Pictures {
         ctx: &CallContext,
         attaching: Attaching,
         terms: &Terms,
-        prepared: Result<ReadyPicture, Unready>,
+        prepared: Result<Made, Unready>,
     ) -> (Attaching, Counted) {
         let session = session_of(ctx);
         let mut attaching = terms.bind(attaching);
         let mut counted = Counted::default();
         if let Some(candidate) = attaching.next_wave().into_iter().next() {
-            let ready = prepared.and_then(|ready| {
-                counted.count(&self.repeats, session.as_ref(), &candidate, ready)
-            });
+            let ready = prepared
+                .and_then(|made| counted.count(&self.repeats, session.as_ref(), &candidate, made));
             attaching.report(candidate.index, outcome::attach_outcome(ready));
         }
         (attaching, counted)
@@ -153,7 +159,7 @@ impl Pictures {
         input: Input,
         terms: &Terms,
         most: usize,
-    ) -> Result<ReadyPicture, Unready> {
+    ) -> Result<Made, Unready> {
         let target = Target {
             budget: terms.budget,
             max_side: terms.max_side,
@@ -170,11 +176,19 @@ impl Pictures {
             .prepare(ctx, input, target)
             .await
             .map_err(Unready::from)?;
+        let ready = outcome::ready(prepared);
+        if !self.repeats.counts(ctx.session.as_ref()) {
+            return Ok(Made {
+                ready,
+                identities: Vec::new(),
+            });
+        }
         // Hashing some hundred kilobytes is no work for a loop.
         let deadline = DeliveryService::patience(ctx);
-        let hashed = self
-            .blocking
-            .run(deadline, move || outcome::ready(prepared));
+        let hashed = self.blocking.run(deadline, move || Made {
+            identities: ready.images.iter().map(outcome::identity).collect(),
+            ready,
+        });
         hashed.await.map_err(|failure| Unready {
             code: NoticeCode::ImageBusy,
             detail: failure.detail().to_owned(),
@@ -219,14 +233,14 @@ impl Counted {
         repeats: &RepeatGuard,
         session: Option<&SessionKey>,
         candidate: &Candidate,
-        ready: ReadyPicture,
+        Made { ready, identities }: Made,
     ) -> Result<ReadyPicture, Unready> {
         let mut fresh = HashMap::new();
-        for image in &ready.images {
-            if self.reserved.contains_key(&image.sha256) || fresh.contains_key(&image.sha256) {
+        for identity in &identities {
+            if self.reserved.contains_key(identity) || fresh.contains_key(identity) {
                 continue;
             }
-            let reserved = repeats.reserve(session, &image.sha256);
+            let reserved = repeats.reserve(session, identity);
             let reserved = reserved.map_err(|SeenEnough { limit }| Unready {
                 code: NoticeCode::ImageRepeatLimit,
                 detail: format!(
@@ -235,23 +249,21 @@ impl Counted {
                 ),
                 kind: None,
             })?;
-            fresh.insert(image.sha256.clone(), reserved);
+            fresh.insert(identity.clone(), reserved);
         }
         self.reserved.extend(fresh);
-        let hashes = ready.images.iter().map(|image| image.sha256.clone());
-        self.shown
-            .insert(candidate.artifact.clone(), hashes.collect());
+        self.shown.insert(candidate.artifact.clone(), identities);
         Ok(ready)
     }
 
     /// What is attached stays counted, the rest is given back.
     pub(super) fn keep_attached(mut self, delivery: &Delivery) {
         let attached = delivery.attachments.iter();
-        for hash in attached
+        for identity in attached
             .filter_map(|attachment| self.shown.get(&attachment.artifact))
             .flatten()
         {
-            if let Some(reservation) = self.reserved.remove(hash) {
+            if let Some(reservation) = self.reserved.remove(identity) {
                 reservation.keep();
             }
         }

@@ -58,6 +58,11 @@ impl RepeatGuard {
         }
     }
 
+    /// Whether pictures of this conversation are counted at all.
+    pub(super) fn counts(&self, session: Option<&SessionKey>) -> bool {
+        self.limit > 0 && session.is_some()
+    }
+
     /// Counts a picture for a session. Without a session nobody can tell who has seen it, and
     /// nothing is counted.
     pub(super) fn reserve(
@@ -65,7 +70,7 @@ impl RepeatGuard {
         session: Option<&SessionKey>,
         sha256: &str,
     ) -> Result<Reservation, SeenEnough> {
-        let Some(session) = session.filter(|_| self.limit > 0) else {
+        let Some(session) = session.filter(|session| self.counts(Some(session))) else {
             return Ok(Reservation { counted: None });
         };
         let key: Key = (session.clone(), sha256.into());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use talaria_content::base64_guard::MAX_PAYLOAD_BYTES as MAX_PICTURE_BYTES;
 use talaria_content::{
-    Artifact, Draft, FileOutcome, Format, PlanRequest, ReaderTool, ReadyPicture, ResultKind, plan,
+    Artifact, Draft, FileOutcome, Format, PlanRequest, ReaderTool, ResultKind, plan,
 };
 use talaria_image::{Input, RefusalKind, Region};
 use talaria_media::{ArtifactRecord, LocalFile, MediaStore, OpenArtifact, StoreError};
@@ -19,7 +19,7 @@ use talaria_types::{
 };
 use talaria_vision::{Decision, ImageSource};
 
-use super::pictures::{Terms, Unready};
+use super::pictures::{Made, Terms, Unready};
 use super::{DeliverOptions, Delivered, DeliveryService, Desk, ImageWishes, made, patient};
 
 /// Bytes copied at a time.
@@ -144,7 +144,7 @@ impl DeliveryService {
         decision: &Decision,
         terms: &Terms,
         format: Format,
-    ) -> Result<Option<Result<ReadyPicture, Unready>>, Failure> {
+    ) -> Result<Option<Result<Made, Unready>>, Failure> {
         let most = terms.most_alone(format);
         if !decision.open || most == 0 {
             return Ok(None);
@@ -296,7 +296,7 @@ fn words(
     source: ImageSource,
     question: Option<&str>,
     decision: &Decision,
-    prepared: Option<&Result<ReadyPicture, Unready>>,
+    prepared: Option<&Result<Made, Unready>>,
 ) -> Option<String> {
     let is_loaded = matches!(prepared, Some(Ok(_)));
     let mut lines = Vec::new();

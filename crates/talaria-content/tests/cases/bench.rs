@@ -284,7 +284,6 @@ pub(crate) fn ready(pixels: &str) -> ReadyPicture {
         images: vec![ReadyImage {
             media_type: "image/png",
             bytes: pixels.as_bytes().to_vec(),
-            sha256: hex::encode(Sha256::digest(pixels)),
             width: 64,
             height: 64,
             area: Area {

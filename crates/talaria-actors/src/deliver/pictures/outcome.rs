@@ -14,7 +14,7 @@ pub(super) fn attach_outcome(ready: Result<ReadyPicture, Unready>) -> AttachOutc
     }
 }
 
-/// A prepared picture with what the rules tell pictures apart by.
+/// A prepared picture in the words of the rules.
 pub(super) fn ready(prepared: Prepared) -> ReadyPicture {
     ReadyPicture {
         images: prepared.pictures.into_iter().map(ready_image).collect(),
@@ -32,10 +32,8 @@ pub(super) fn ready(prepared: Prepared) -> ReadyPicture {
 }
 
 fn ready_image(picture: Picture) -> ReadyImage {
-    let media_type = picture.format.media_type();
     ReadyImage {
-        sha256: identity(media_type, &picture.bytes),
-        media_type,
+        media_type: picture.format.media_type(),
         bytes: picture.bytes,
         width: picture.width,
         height: picture.height,
@@ -51,11 +49,11 @@ fn ready_image(picture: Picture) -> ReadyImage {
 
 /// What tells prepared pictures apart. It takes the place of the SHA-256 of the data URL: type
 /// and bytes are what such an address is made of, and no more.
-fn identity(media_type: &str, bytes: &[u8]) -> String {
+pub(super) fn identity(image: &ReadyImage) -> String {
     let mut hash = Sha256::new();
-    hash.update(media_type);
+    hash.update(image.media_type);
     hash.update([0]);
-    hash.update(bytes);
+    hash.update(&image.bytes);
     hex::encode(hash.finalize())
 }
 

@@ -3,7 +3,7 @@
 use talaria_content::{Area, Candidate, ReadyImage, ReadyPicture};
 use talaria_types::{NoticeCode, Route, SessionKey};
 
-use crate::deliver::pictures::Counted;
+use crate::deliver::pictures::{Counted, Made};
 use crate::deliver::repeats::RepeatGuard;
 
 use super::*;
@@ -139,7 +139,11 @@ fn pixels_of_two_files_stay_counted_when_only_the_second_is_attached() {
                 media_type: "image/png".to_owned(),
                 most: 1,
             };
-            let counting = counted.count(&guard, Some(&session), &candidate, alike());
+            let made = Made {
+                ready: alike(),
+                identities: vec!["pixels".to_owned()],
+            };
+            let counting = counted.count(&guard, Some(&session), &candidate, made);
             assert_eq!(counting.unwrap(), alike());
         }
         delivery.attachments.remove(0);
@@ -152,7 +156,6 @@ fn alike() -> ReadyPicture {
     let image = ReadyImage {
         media_type: "image/png",
         bytes: vec![1],
-        sha256: "pixels".to_owned(),
         width: 1,
         height: 1,
         area: Area {
