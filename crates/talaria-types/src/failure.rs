@@ -47,6 +47,8 @@ macro_rules! error_codes {
 error_codes! {
     /// The request body or a parameter is not what the route takes.
     InvalidRequest = "invalid_request", BadRequest;
+    /// The arguments do not fit the tool's input schema; nothing was sent.
+    InvalidArguments = "invalid_arguments", BadRequest;
     /// The request body is larger than `talaria.limits.body_bytes`.
     BodyTooLarge = "body_too_large", TooLarge;
     /// No or an unknown bearer token.
@@ -71,6 +73,10 @@ error_codes! {
     ServerDisabled = "server_disabled", Conflict;
     /// The server's entry in the configuration is not usable.
     ServerMisconfigured = "server_misconfigured", Conflict;
+    /// The program of a server is not there.
+    CommandNotFound = "command_not_found", Conflict;
+    /// The configuration file cannot be used; the one before it stays in force.
+    ConfigInvalid = "config_invalid", Conflict;
     /// The server's pending queue is full.
     ServerBusy = "server_busy", Busy;
     /// An internal queue is full.
@@ -83,6 +89,8 @@ error_codes! {
     Cancelled = "cancelled", Cancelled;
     /// The server is not connected.
     ServerUnavailable = "server_unavailable", Unavailable;
+    /// Too many calls failed in a row; for a while none is sent.
+    CircuitOpen = "circuit_open", Unavailable;
     /// The connection ended while the call ran.
     ConnectionLost = "connection_lost", Upstream;
     /// The server could not be started or reached.
@@ -95,6 +103,18 @@ error_codes! {
     MessageTooLarge = "message_too_large", Upstream;
     /// A message of the server is not JSON-RPC, or was cut.
     MalformedMessage = "malformed_message", Upstream;
+    /// No backend that describes pictures is configured.
+    VisionNotConfigured = "vision_not_configured", Conflict;
+    /// Every backend of the vision chain failed.
+    VisionFailed = "vision_failed", Upstream;
+    /// The vision chain ran out of time.
+    VisionTimeout = "vision_timeout", Timeout;
+    /// The rules against requests into other networks forbid the URL of a picture.
+    UrlBlocked = "url_blocked", Forbidden;
+    /// The URL of a picture cannot be reached, or answers with an error.
+    UrlUnreachable = "url_unreachable", Upstream;
+    /// What was named as a picture is none.
+    NotAnImage = "not_an_image", BadRequest;
     /// Talaria is draining and takes no new calls.
     ShuttingDown = "shutting_down", Unavailable;
     /// The media store cannot be read or written.
@@ -243,6 +263,14 @@ impl Failure {
     #[must_use]
     pub fn with_server_words(mut self, words: impl Into<String>) -> Self {
         self.server_words = Some(words.into());
+        self
+    }
+
+    /// Changes the sentence and the server's words, for example to take secrets out.
+    #[must_use]
+    pub fn map_words(mut self, change: impl Fn(&str) -> String) -> Self {
+        self.detail = change(&self.detail);
+        self.server_words = self.server_words.as_deref().map(change);
         self
     }
 

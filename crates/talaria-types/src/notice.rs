@@ -104,4 +104,10 @@ notice_codes! {
     ImageCropped = "image_cropped";
     /// The pixels were taken out of the delivery again; the files remain.
     ImageTextOnly = "image_text_only";
+    /// Nobody described the picture.
+    ImageNotDescribed = "image_not_described";
+    /// The description was longer than a delivery takes.
+    DescriptionCut = "description_cut";
+    /// The backend gave no answer; what it thought stands in for one.
+    DescriptionIsReasoning = "description_is_reasoning";
 }

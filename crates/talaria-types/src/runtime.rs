@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use tokio::sync::Semaphore;
@@ -38,6 +39,36 @@ pub fn environment() -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Tasks started here whose end has not come.
+static TASKS: AtomicUsize = AtomicUsize::new(0);
+
+tokio::task_local! {
+    /// What counts the running task; it goes with the task, however that ends.
+    static COUNTED: Counted;
+}
+
+/// Counts as a task until dropped.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        TASKS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        TASKS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many tasks of the process were started here and have not ended.
+#[must_use]
+pub fn tasks() -> usize {
+    TASKS.load(Ordering::Relaxed)
+}
+
 /// Starts a named task on the current runtime, inside the current span.
 #[expect(clippy::disallowed_methods, reason = "the named wrapper itself")]
 pub fn spawn<F>(name: &'static str, task: F) -> JoinHandle<F::Output>
@@ -45,6 +76,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    let task = COUNTED.scope(Counted::new(), task);
     tokio::spawn(task.instrument(tracing::debug_span!("task", name)))
 }
 
@@ -55,6 +87,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    let task = COUNTED.scope(Counted::new(), task);
     tokio::task::spawn_local(task.instrument(tracing::debug_span!("task", name)))
 }
 
@@ -89,15 +122,20 @@ pub fn start_background_thread(
 pub struct BlockingPool {
     permits: Arc<Semaphore>,
     capacity: usize,
+    /// Whose threads do the work. Every runtime has its own; hundreds of servers that each let
+    /// their own start one would keep hundreds of stacks.
+    home: Option<tokio::runtime::Handle>,
 }
 
 impl BlockingPool {
-    /// A pool that runs at most `capacity` jobs at a time.
+    /// A pool that runs at most `capacity` jobs at a time, on threads of the runtime in which it
+    /// is made; made outside of any, on those of who calls.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(capacity)),
             capacity,
+            home: tokio::runtime::Handle::try_current().ok(),
         }
     }
 
@@ -130,11 +168,16 @@ impl BlockingPool {
                 }
             };
         let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || {
+        let job = move || {
             let _permit = permit;
             span.in_scope(job)
-        })
-        .await
-        .map_err(|error| Failure::new(ErrorCode::Internal, "a worker failed").caused_by(error))
+        };
+        let working = match &self.home {
+            Some(home) => home.spawn_blocking(job),
+            None => tokio::task::spawn_blocking(job),
+        };
+        working
+            .await
+            .map_err(|error| Failure::new(ErrorCode::Internal, "a worker failed").caused_by(error))
     }
 }
