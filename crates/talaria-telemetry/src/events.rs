@@ -3,14 +3,18 @@
 //! Every label is a closed set, a configured server name or a capped tool name; words of
 //! servers and callers go to the log only.
 
+mod care;
 mod delivery;
 mod gate;
 mod http;
 mod image;
 mod load;
+mod reload;
 mod server;
+mod vision;
 mod wire;
 
+pub use care::{circuit_refused, keepalive_ended, list_refreshed, server_breaker_changed};
 pub use delivery::{
     block_received, block_settled, delivery_made, media_failed, media_removed, media_saved,
     media_usage,
@@ -19,11 +23,16 @@ pub use gate::{gate_decided, images_settled, pixels_kept_out};
 pub use http::{ActiveRequest, http_request_began, http_request_ended};
 pub use image::{ImageJob, image_job_ended, image_job_refused, image_thread_failed};
 pub use load::{deadline_exceeded, queue_depth, queue_refused, server_load, server_queue_waited};
+pub use reload::{ReloadOutcome, config_read, config_reloaded};
 pub use server::{
-    McpOperation, catalogue_changed, mcp_operation_ended, mcp_session_ended, server_reconnect,
-    server_state_changed,
+    ArgumentOutcome, McpOperation, arguments_checked, catalogue_changed, mcp_operation_ended,
+    mcp_session_ended, server_reconnect, server_state_changed, steering_counted, steering_told,
 };
-pub use wire::{wire_fault, wire_mended, wire_received};
+pub use vision::{
+    BREAKER_STATES, VisionAttempt, vision_analysis_ended, vision_attempt_ended, vision_breaker,
+    vision_breaker_changed, vision_fell_back, vision_hedge_ended, vision_running, vision_shared,
+};
+pub use wire::{wire_fault, wire_mended, wire_noise, wire_received};
 
 /// A count as a gauge value; exact up to 2^53.
 #[expect(

@@ -31,12 +31,22 @@ pub const OTHER: &str = "other";
 
 /// States of a server, as `talaria_server_state` names them.
 pub const SERVER_STATES: &[&str] = &[
-    "starting", "ready", "backoff", "failed", "disabled", "draining", "stopped",
+    "configured",
+    "connecting",
+    "ready",
+    "degraded",
+    "backoff",
+    "parked",
+    "failed",
+    "disabled",
+    "draining",
+    "stopped",
 ];
 
 /// Reasons of a server's state besides the error codes; any other word becomes `other`.
 pub const STATE_REASONS: &[&str] = &[
     "added",
+    "called",
     "closed",
     "config",
     "connected",
@@ -44,6 +54,9 @@ pub const STATE_REASONS: &[&str] = &[
     "exited",
     "frozen",
     "idle",
+    "keepalive",
+    "lazy",
+    "lifetime",
     "operator",
     "panic",
     "probe",
@@ -51,6 +64,7 @@ pub const STATE_REASONS: &[&str] = &[
     "restart_budget",
     "session_expired",
     "shutdown",
+    "stale_list",
 ];
 
 /// Kind of a family, as Prometheus names it.
@@ -129,7 +143,7 @@ families! {
     HTTP_SERVER_ACTIVE = "http_server_active_requests", Gauge, Count, [], &[],
         "HTTP requests that are being answered.";
     SERVER_UP = "talaria_server_up", Gauge, Count, ["server"], &[],
-        "1 while the server is ready to take calls, else 0.";
+        "1 while the server has a session (ready or degraded), else 0.";
     SERVER_STATE = "talaria_server_state", Gauge, Count, ["server", "state", "reason"], &[],
         "1 for the state a server is in and why it came there, 0 for states it has left.";
     SERVER_RECONNECTS = "talaria_server_reconnects_total", Counter, Count, ["server", "cause"], &[],
@@ -141,11 +155,34 @@ families! {
     SERVER_QUEUE_WAIT = "talaria_server_queue_wait_seconds", Histogram, Seconds, ["server"],
         OVERHEAD_BUCKETS,
         "How long a request waited at a server's RPC lock.";
+    SERVER_BREAKER = "talaria_server_breaker_state", Gauge, Count, ["server", "state"], &[],
+        "1 for what the breaker before a server lets through (closed, half_open, open), 0 for \
+         the others.";
+    CIRCUIT_REFUSED = "talaria_circuit_refused_total", Counter, Count, ["server", "scope"], &[],
+        "Calls that a breaker refused: that of the server, or the one of a tool in the caller's \
+         session (server, tool).";
+    KEEPALIVES = "talaria_keepalives_total", Counter, Count, ["server", "outcome"], &[],
+        "Times an idle session was asked for a sign of life (alive, refused, silent, lost, \
+         unauthorized, untold).";
+    LIST_REFRESHES = "talaria_list_refreshes_total", Counter, Count, ["server", "outcome"], &[],
+        "Times a tool list that changed was read again (read, failed).";
     CATALOGUE_CHANGES = "talaria_catalogue_changes_total", Counter, Count, ["server"], &[],
         "Times a server's tool list changed.";
     CATALOGUE_TOOLS = "talaria_catalogue_tools_changed_total", Counter, Count,
         ["server", "change"], &[],
         "Tools that came or went with such a change (added, removed).";
+    ARGUMENT_CHECKS = "talaria_argument_checks_total", Counter, Count, ["server", "outcome"], &[],
+        "Calls whose arguments were refused because they do not fit the tool's input schema \
+         (refused), or not checked to the end (too_costly), and schemas that cannot be enforced \
+         (unusable_schema).";
+    STEERING_FOUND = "talaria_steering_findings_total", Counter, Count, ["server", "pattern"], &[],
+        "Words meant to steer a model that were found in a server's instructions or in tools that \
+         are new or changed. The tools are offered all the same.";
+    CONFIG_RELOADS = "talaria_config_reloads_total", Counter, Count, ["trigger", "outcome"], &[],
+        "Times the configuration was read again, by what asked for it (http, signal, watch) and \
+         what became of it (applied, unchanged, refused).";
+    CONFIG_RELOAD_OK = "talaria_config_last_reload_successful", Gauge, Count, [], &[],
+        "1 while the file that was read last is in force, 0 since one was refused.";
     WIRE_RECEIVED = "talaria_wire_received_bytes_total", Counter, Bytes, ["server"], &[],
         "Bytes of messages read from a server.";
     WIRE_FAULTS = "talaria_wire_faults_total", Counter, Count, ["server", "code"], &[],
@@ -160,8 +197,8 @@ families! {
     QUEUE_REFUSED = "talaria_queue_refused_total", Counter, Count, ["queue"], &[],
         "Entries a full queue refused.";
     DEADLINE_EXCEEDED = "talaria_deadline_exceeded_total", Counter, Count, ["stage"], &[],
-        "Calls whose deadline ran out, by the stage they were in (connect, queue, rpc, delivery, \
-         drain).";
+        "Calls whose deadline ran out, by the stage they were in (connect, queue, rpc, vision, \
+         fetch, delivery, drain).";
     BLOCKS_RECEIVED = "talaria_blocks_received_total", Counter, Count, ["kind"], &[],
         "Content blocks of results as they came in. The sum equals that of \
          talaria_blocks_settled_total.";
@@ -196,6 +233,32 @@ families! {
         ["outcome", "code"], &[],
         "Pictures of deliveries whose gate was open, by what became of them (attached, refused, \
          duplicate, left_out) and, where one was refused, the code of its notice.";
+    VISION_ATTEMPT = "talaria_vision_attempt_duration_seconds", Histogram, Seconds,
+        ["backend", "stage", "outcome"], REQUEST_BUCKETS,
+        "Attempts of the vision chain at a link (primary, fallback, mcp), by what they came to: \
+         answered, reasoned, cancelled, or the kind of fault. Links that were passed over count \
+         with no time.";
+    VISION_ANALYSIS = "talaria_vision_analysis_duration_seconds", Histogram, Seconds,
+        ["outcome"], REQUEST_BUCKETS,
+        "Descriptions of pictures, by what they came to (answered, reasoned, failed, timeout, \
+         refused, cancelled).";
+    VISION_RUNNING = "talaria_vision_analyses", Gauge, Count, [], &[],
+        "Descriptions of pictures that are being made.";
+    VISION_FALLBACKS = "talaria_vision_fallbacks_total", Counter, Count,
+        ["from", "to", "reason"], &[],
+        "Times a link of the vision chain was asked because of another one, by the kind of its \
+         fault, or hedge.";
+    VISION_BREAKER = "talaria_vision_breaker_state", Gauge, Count, ["backend", "state"], &[],
+        "1 for what the breaker of a link lets through (closed, half_open, open), 0 for the \
+         others.";
+    VISION_HEDGES = "talaria_vision_hedges_total", Counter, Count, ["outcome"], &[],
+        "Links that were asked beside a slow one, by whether theirs was the answer (won, \
+         wasted).";
+    VISION_SHARED = "talaria_vision_shared_answers_total", Counter, Count, ["source"], &[],
+        "Descriptions that were made for another request (coalesced, cached).";
+    VISION_BUDGET_LEFT = "talaria_vision_budget_left_seconds", Histogram, Seconds, [],
+        REQUEST_BUCKETS,
+        "Time that was left of a description's limit when it ended.";
     MEDIA_SAVED_FILES = "talaria_media_saved_files_total", Counter, Count, ["kind"], &[],
         "Files written to the media store.";
     MEDIA_SAVED_BYTES = "talaria_media_saved_bytes_total", Counter, Bytes, ["kind"], &[],
@@ -212,6 +275,8 @@ families! {
         "Bytes the media store holds.";
     LOG_LINES_DROPPED = "talaria_log_lines_dropped_total", Counter, Count, [], &[],
         "Log lines dropped because the reader of stderr was too slow.";
+    TASKS = "talaria_tasks", Gauge, Count, [], &[],
+        "Background tasks that have not ended; level while the same servers do the same work.";
     BUILD_INFO = "talaria_build_info", Gauge, Count, ["version"], &[],
         "Always 1; the labels name the build.";
     PROCESS_CPU = "process_cpu_seconds_total", Counter, Seconds, [], &[],

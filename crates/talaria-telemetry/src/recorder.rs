@@ -62,7 +62,7 @@ impl MetricsHandle {
     #[must_use]
     pub fn render(&self) -> String {
         self.state.process.collect();
-        self.state.series.refresh_dropped_log_lines();
+        self.state.series.refresh();
         let exported = self.state.exporter.render();
         text::arrange(&exported, CATALOGUE)
     }

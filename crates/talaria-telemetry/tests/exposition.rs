@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use talaria_telemetry::events::{self, ImageJob, McpOperation};
+use talaria_telemetry::events::{self, ImageJob, McpOperation, VisionAttempt};
 use talaria_telemetry::metrics::{CATALOGUE, Kind};
 use talaria_types::{ErrorCode, NoticeCode, ServerName, WireNote};
 
@@ -97,11 +97,20 @@ fn call<'a>(server: &'a ServerName, tool: &'a str) -> McpOperation<'a> {
 }
 
 fn fire_every_event(server: &ServerName) {
-    events::server_state_changed(server, "starting", "ready", "connected");
+    events::server_state_changed(server, "connecting", "ready", "connected");
     events::mcp_operation_ended(&call(server, "echo"), MS, None);
     events::mcp_session_ended(server, "pipe", MS, "shutdown");
     events::server_reconnect(server, "exited");
+    events::server_breaker_changed(server, "open");
+    events::circuit_refused(server, "server");
+    events::keepalive_ended(server, "alive");
+    events::list_refreshed(server, "read");
     events::catalogue_changed(server, 2, 1);
+    events::arguments_checked(server, events::ArgumentOutcome::Refused);
+    events::steering_counted(server, "concealment");
+    events::steering_told(server, Some("echo"), "concealment", "do not tell");
+    events::config_read();
+    events::config_reloaded("http", events::ReloadOutcome::Applied);
     events::server_load(server, 1, 4);
     events::server_queue_waited(server, MS);
     events::queue_depth("everything", 3, 64);
@@ -128,6 +137,19 @@ fn fire_every_event(server: &ServerName) {
         took: Duration::from_millis(30),
     });
     events::image_job_refused("busy");
+    events::vision_attempt_ended(&VisionAttempt {
+        backend: "openai/gpt-4o",
+        stage: "primary",
+        outcome: "answered",
+        took: MS,
+        detail: "",
+    });
+    events::vision_analysis_ended("answered", MS, MS);
+    events::vision_running(1);
+    events::vision_fell_back("openai/gpt-4o", "mcp:eyes/look", "timeout");
+    events::vision_breaker_changed("openai/gpt-4o", "open");
+    events::vision_hedge_ended("won");
+    events::vision_shared("cached");
     events::media_saved("document", 10);
     events::media_failed(ErrorCode::MediaUnavailable, "disk full");
     events::media_removed("expired", 1, 10);
@@ -282,7 +304,7 @@ fn operations_are_counted_by_tool_and_error() {
 fn state_gauge_follows_the_server_and_names_the_reason() {
     talaria_telemetry::install().expect("installs");
     let server = ServerName::from("states");
-    events::server_state_changed(&server, "starting", "ready", "connected");
+    events::server_state_changed(&server, "connecting", "ready", "connected");
     let text = render();
     assert_eq!(
         value(&text, "talaria_server_up", &[("server", "states")]),
@@ -305,10 +327,28 @@ fn state_gauge_follows_the_server_and_names_the_reason() {
 }
 
 #[test]
+fn one_state_of_a_breaker_holds_at_a_time() {
+    talaria_telemetry::install().expect("installs");
+    for state in events::BREAKER_STATES {
+        events::vision_breaker_changed("breakers", state);
+        let text = render();
+        for known in events::BREAKER_STATES {
+            let labels = [("backend", "breakers"), ("state", *known)];
+            let shown = value(&text, "talaria_vision_breaker_state", &labels);
+            assert_eq!(
+                shown,
+                Some(if known == state { 1.0 } else { 0.0 }),
+                "{known}"
+            );
+        }
+    }
+}
+
+#[test]
 fn odd_names_do_not_break_the_text() {
     talaria_telemetry::install().expect("installs");
     let server = ServerName::from("a\"b\\c\nd,server=\"x\"");
-    events::server_state_changed(&server, "starting", "ready", "connected");
+    events::server_state_changed(&server, "connecting", "ready", "connected");
     events::mcp_operation_ended(&call(&server, "报告\"}\n x 1"), MS, None);
     let text = render();
     let labels = [("server", "a_b_c_d,server=_x_")];

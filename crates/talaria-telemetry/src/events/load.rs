@@ -40,7 +40,8 @@ pub fn queue_refused(queue: &'static str) {
     }
 }
 
-/// A deadline ran out at a stage: `connect`, `queue`, `rpc`, `delivery`, `drain`.
+/// A deadline ran out at a stage: `connect`, `queue`, `rpc`, `vision`, `fetch`, `delivery`,
+/// `drain`.
 pub fn deadline_exceeded(stage: &'static str) {
     tracing::debug!(stage, "deadline exceeded");
     if installed().is_some() {

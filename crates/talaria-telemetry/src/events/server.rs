@@ -6,8 +6,8 @@ use talaria_types::{ErrorCode, ServerName};
 
 use crate::events::step;
 use crate::metrics::{
-    CATALOGUE_CHANGES, CATALOGUE_TOOLS, MCP_CLIENT_OPERATION, MCP_CLIENT_SESSION, OTHER,
-    SERVER_RECONNECTS, STATE_REASONS,
+    ARGUMENT_CHECKS, CATALOGUE_CHANGES, CATALOGUE_TOOLS, MCP_CLIENT_OPERATION, MCP_CLIENT_SESSION,
+    OTHER, SERVER_RECONNECTS, STATE_REASONS, STEERING_FOUND,
 };
 use crate::recorder::installed;
 use crate::recorder::series::{counter, histogram};
@@ -81,7 +81,7 @@ pub fn server_state_changed(
     to: &'static str,
     reason: &str,
 ) {
-    if matches!(to, "backoff" | "failed") {
+    if matches!(to, "degraded" | "backoff" | "parked" | "failed") {
         tracing::warn!(
             server = server.as_str(),
             from,
@@ -125,6 +125,60 @@ pub fn catalogue_changed(server: &ServerName, added: usize, removed: usize) {
     counter(&CATALOGUE_CHANGES, [label.clone()]).increment(1);
     counter(&CATALOGUE_TOOLS, [label.clone(), "added".into()]).increment(step(added));
     counter(&CATALOGUE_TOOLS, [label.clone(), "removed".into()]).increment(step(removed));
+}
+
+/// What a check of arguments came to, where that is worth counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentOutcome {
+    /// They do not fit the tool's input schema.
+    Refused,
+    /// The schema cannot be enforced.
+    UnusableSchema,
+    /// The check was given up.
+    TooCostly,
+}
+
+impl ArgumentOutcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::UnusableSchema => "unusable_schema",
+            Self::TooCostly => "too_costly",
+        }
+    }
+}
+
+/// A call's arguments were checked against the tool's input schema.
+pub fn arguments_checked(server: &ServerName, outcome: ArgumentOutcome) {
+    let word = outcome.as_str();
+    tracing::debug!(
+        server = server.as_str(),
+        outcome = word,
+        "arguments checked"
+    );
+    let Some(series) = installed() else { return };
+    let label = series.server(server).label.clone();
+    counter(&ARGUMENT_CHECKS, [label, word.into()]).increment(1);
+}
+
+/// Words meant to steer a model stand in a server's instructions, or in a tool of it.
+/// `pattern` is of a closed set.
+pub fn steering_counted(server: &ServerName, pattern: &str) {
+    let Some(series) = installed() else { return };
+    let label = series.server(server).label.clone();
+    counter(&STEERING_FOUND, [label, pattern.to_owned().into()]).increment(1);
+}
+
+/// Says where such words stand.
+pub fn steering_told(server: &ServerName, tool: Option<&str>, pattern: &str, excerpt: &str) {
+    let server = server.as_str();
+    tracing::warn!(
+        server,
+        tool,
+        pattern,
+        excerpt,
+        "words that may steer the model"
+    );
 }
 
 fn reason_label(reason: &str) -> &'static str {

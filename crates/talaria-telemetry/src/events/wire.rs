@@ -19,6 +19,15 @@ pub fn wire_fault(server: &ServerName, code: ErrorCode, detail: &str) {
     counter(&WIRE_FAULTS, [label, code.as_str().into()]).increment(1);
 }
 
+/// A further line of a server was no message. Counted like a fault, but not worth a line of ours.
+pub fn wire_noise(server: &ServerName) {
+    tracing::trace!(server = server.as_str(), "noise");
+    let Some(series) = installed() else { return };
+    let label = series.server(server).label.clone();
+    let code = ErrorCode::MalformedMessage;
+    counter(&WIRE_FAULTS, [label, code.as_str().into()]).increment(1);
+}
+
 /// A fault of a message was mended.
 pub fn wire_mended(server: &ServerName, note: WireNote) {
     let fault = fault_label(note);

@@ -11,7 +11,7 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use crate::metrics::{
     Family, HTTP_SERVER_ACTIVE, LOG_LINES_DROPPED, MAX_TOOL_LABELS, MEDIA_BYTES, MEDIA_FILES,
-    OTHER, SERVER_IN_FLIGHT, SERVER_PENDING, SERVER_QUEUE_WAIT, SERVER_STATE, SERVER_UP,
+    OTHER, SERVER_IN_FLIGHT, SERVER_PENDING, SERVER_QUEUE_WAIT, SERVER_STATE, SERVER_UP, TASKS,
     WIRE_RECEIVED,
 };
 
@@ -28,6 +28,7 @@ pub(crate) struct Series {
     pub(crate) media_files: Gauge,
     /// `talaria_media_bytes`.
     pub(crate) media_bytes: Gauge,
+    tasks: Gauge,
     log_lines_dropped: Counter,
     log_drops: Mutex<Option<ErrorCounter>>,
     servers: RwLock<HashMap<ServerName, Arc<ServerSeries>>>,
@@ -57,6 +58,7 @@ impl Series {
             http_active: gauge(&HTTP_SERVER_ACTIVE, []),
             media_files: gauge(&MEDIA_FILES, []),
             media_bytes: gauge(&MEDIA_BYTES, []),
+            tasks: gauge(&TASKS, []),
             log_lines_dropped: counter(&LOG_LINES_DROPPED, []),
             log_drops: Mutex::new(None),
             servers: RwLock::new(HashMap::new()),
@@ -105,7 +107,10 @@ impl Series {
         *self.log_drops.lock() = Some(drops);
     }
 
-    pub(super) fn refresh_dropped_log_lines(&self) {
+    /// Reads what is counted elsewhere.
+    pub(super) fn refresh(&self) {
+        let tasks = u32::try_from(talaria_types::runtime::tasks()).unwrap_or(u32::MAX);
+        self.tasks.set(f64::from(tasks));
         let dropped = self
             .log_drops
             .lock()
@@ -133,7 +138,8 @@ impl ServerSeries {
 
     /// Shows the state the server is in and zeroes the one it left.
     pub(crate) fn state_changed(&self, state: &'static str, reason: &'static str) {
-        self.up.set(if state == "ready" { 1.0 } else { 0.0 });
+        let up = matches!(state, "ready" | "degraded");
+        self.up.set(if up { 1.0 } else { 0.0 });
         let entered = gauge(
             &SERVER_STATE,
             [self.label.clone(), state.into(), reason.into()],
