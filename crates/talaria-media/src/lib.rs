@@ -19,6 +19,8 @@
 //! | `index.jsonl` | what is stored: one JSON object per line |
 //! | `index.lock` | held (`flock`) by the store that compacts the index |
 //!
+//! [`PrivateFile`]s of others may stand beside these.
+//!
 //! Any kind carries `_<name>` when the server named the file, and only the extension when not.
 //! A name is at most 200 bytes; with its prefix it stays under 255.
 //! Two files never share a name, and equal contents are stored twice.
@@ -78,10 +80,12 @@ mod error;
 mod file_name;
 mod index;
 mod local;
+mod private_file;
 mod root;
 mod staging;
 mod store;
 
 pub use error::StoreError;
 pub use local::{AllowedRoots, LocalFile};
+pub use private_file::PrivateFile;
 pub use store::{ArtifactRecord, MediaOptions, MediaStore, OpenArtifact, SweepReport};
