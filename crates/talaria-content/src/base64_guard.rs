@@ -28,6 +28,12 @@ const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, CONFIG);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, CONFIG);
 
+/// Bytes in the standard alphabet, padded.
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Decodes one payload string piece by piece.
 #[derive(Debug)]
 pub struct Base64Guard {

@@ -30,8 +30,8 @@ pub struct Delivery {
     pub notices: Vec<Notice>,
     /// Whether pixels may go to this route, and why.
     pub gate: Gate,
-    /// Descriptions, when one was made.
-    pub vision: Option<Value>,
+    /// Descriptions, where somebody was asked for one.
+    pub vision: Option<Vision>,
     /// Raw server name.
     pub server: Option<String>,
     /// Raw tool name.
@@ -44,6 +44,19 @@ pub struct Delivery {
     /// The fate of each block received, in order.
     #[serde(skip)]
     pub blocks: Vec<BlockRecord>,
+    /// Whether formats `text` and `hermes` mark it as data of others.
+    #[serde(skip)]
+    pub(crate) is_untrusted: bool,
+}
+
+impl Delivery {
+    /// Lets formats `text` and `hermes` put it into an element that says that it is data, not
+    /// instructions (specification 1.12).
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.is_untrusted = true;
+        self
+    }
 }
 
 /// The joined text and extras as Hermes would serialise them.
@@ -187,6 +200,41 @@ pub struct Gate {
     pub mode: String,
     /// In words an operator understands.
     pub reason: String,
+}
+
+/// What became of the pictures that somebody was asked to describe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Vision {
+    /// In block order.
+    pub descriptions: Vec<ImageDescription>,
+}
+
+/// One picture in words, or why it is not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImageDescription {
+    /// The picture.
+    pub artifact: ArtifactId,
+    /// The description.
+    pub text: Option<String>,
+    /// The backend that gave it: `openai/gpt-4o-mini`, `mcp:MiniMax/understand_image`.
+    pub via: Option<String>,
+    /// How to map coordinates in the text back to the original.
+    pub scale_note: Option<String>,
+    /// Whether the text is only what the backend thought on its way to no answer.
+    pub is_reasoning: bool,
+    /// Everybody who was asked, in order.
+    pub attempts: Value,
+    /// Why there is no text.
+    pub error: Option<DescriptionError>,
+}
+
+/// Why a picture is not described.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DescriptionError {
+    /// Stable code.
+    pub code: NoticeCode,
+    /// One line: the first failure, and the last.
+    pub message: String,
 }
 
 /// What became of one received block.

@@ -9,7 +9,10 @@
 pub mod attach;
 pub mod base64_guard;
 pub mod delivery;
+pub mod describe;
 mod fields;
+pub mod injection;
+mod masking;
 mod media_types;
 mod meta;
 pub mod names;
@@ -24,18 +27,27 @@ mod sniff;
 mod source;
 mod structured;
 pub mod text_only;
+pub mod tools;
+mod untrusted;
 
 pub use attach::{AttachOutcome, Attaching, Candidate, ImageNote, ReadyImage, ReadyPicture};
 pub use delivery::{
-    Area, Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, Gate, Link, Notice,
+    Area, Artifact, ArtifactKind, Attachment, BlockFate, BlockRecord, Delivery, DescriptionError,
+    Gate, ImageDescription, Link, Notice, Vision,
 };
+pub use describe::{
+    DescribeOutcome, MAX_ANALYSIS_CHARACTERS, ShownDescription, ToDescribe, backend_words,
+    description_text,
+};
+pub use masking::Masker;
 pub use plan::{
-    Draft, FileBody, FileOutcome, FileRequest, Plan, PlanRequest, ReaderTool, ResultKind,
-    TextToRead, plan,
+    Draft, FileBody, FileOutcome, FileRequest, NoAnswer, Plan, PlanRequest, ReaderTool, ResultKind,
+    TextToRead, plan, tool_answer_text,
 };
 pub use redact::redact;
 pub use render::{
     Format, ImageDelivery, ImageLimits, MAX_ATTACHED, RenderOptions, Rendered, render,
 };
 pub use sanitise::visible_line;
+pub use sniff::is_picture;
 pub use text_only::{ForeignBody, strip_images, text_only};

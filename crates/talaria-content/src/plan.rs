@@ -1,5 +1,6 @@
 //! From a raw result to the files it wants, and from their outcomes to a delivery.
 
+mod answer;
 mod blocks;
 mod draft;
 mod kinds;
@@ -19,10 +20,12 @@ use serde_json::Value;
 use talaria_types::{ErrorCode, RawResult, ServerName, StagedPayload};
 
 use crate::delivery::{Artifact, ArtifactKind, BlockRecord, Gate, Link};
+use crate::masking::Masker;
 use crate::notices::Notices;
 use crate::render::Format;
 use crate::sniff::{Whole, decode_text};
 
+pub use answer::{NoAnswer, tool_answer_text};
 pub use draft::Draft;
 
 use lines::{File, Part, TextView};
@@ -47,6 +50,8 @@ pub struct PlanRequest {
     pub result_size_chars: usize,
     /// The pixel gate's answer.
     pub gate: Gate,
+    /// Takes configured secrets out of what the server says.
+    pub masker: Masker,
 }
 
 /// What was asked of the server; decides how its result is read.
@@ -173,8 +178,8 @@ impl Plan {
             .filter(|file| file.to_read(budget).is_some());
         for (file, text) in unread.zip(texts) {
             if let Some(bytes) = text {
-                file.text =
-                    decode_text(&bytes, Whole::Yes).map(|text| TextView::new(&text, true, budget));
+                file.text = decode_text(&bytes, Whole::Yes)
+                    .map(|text| TextView::new(&self.request.masker.mask(&text), true, budget));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-const REDACTED: &str = "[REDACTED]";
+pub(crate) const REDACTED: &str = "[REDACTED]";
 /// How much of one credential is looked at.
 const MAX_VALUE_CHARACTERS: usize = 255;
 const ASSIGNMENTS: &[&str] = &["token=", "api_key=", "key=", "password=", "secret="];

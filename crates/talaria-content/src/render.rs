@@ -6,10 +6,13 @@ mod mcp;
 mod provider;
 mod python_json;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::delivery::Delivery;
 use crate::text_only::told_in_words;
+use crate::untrusted;
 
 pub(crate) use provider::USER_MESSAGE;
 
@@ -19,6 +22,7 @@ pub use format::{Format, ImageLimits, MAX_ATTACHED};
 pub(crate) const NO_OUTPUT: &str = "(no output: the tool returned nothing to show)";
 
 const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What a provider's format needs besides the delivery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,13 +60,15 @@ pub struct Rendered {
 pub fn render(delivery: &Delivery, format: Format, options: &RenderOptions) -> Rendered {
     let body = match format {
         Format::Text => {
+            let text = told_in_words(delivery);
             return Rendered {
-                content_type: "text/plain; charset=utf-8",
-                body: told_in_words(delivery).into_owned(),
+                content_type: TEXT,
+                body: marked(&text, delivery, options).into_owned(),
             };
         }
+        Format::Hermes if delivery.is_untrusted => return hermes_marked(delivery, options),
         Format::Talaria => talaria(delivery),
-        Format::Hermes => hermes::answer(delivery),
+        Format::Hermes => hermes::answer(delivery, &str::to_owned),
         Format::Anthropic => json(&provider::anthropic(delivery, options)),
         Format::OpenaiResponses => json(&provider::openai_responses(delivery, options)),
         Format::OpenaiChat => json(&provider::openai_chat(delivery, options)),
@@ -73,6 +79,29 @@ pub fn render(delivery: &Delivery, format: Format, options: &RenderOptions) -> R
         content_type: JSON,
         body,
     }
+}
+
+/// The answer as Hermes hands it to its model: a text, or an envelope of texts and pictures.
+fn hermes_marked(delivery: &Delivery, options: &RenderOptions) -> Rendered {
+    let mark = |text: &str| marked(text, delivery, options).into_owned();
+    let body = hermes::answer(delivery, &mark);
+    Rendered {
+        content_type: if body.starts_with('{') { JSON } else { TEXT },
+        body,
+    }
+}
+
+/// A text as data of others, where the delivery is marked so.
+fn marked<'t>(text: &'t str, delivery: &Delivery, options: &RenderOptions) -> Cow<'t, str> {
+    if !delivery.is_untrusted {
+        return Cow::Borrowed(text);
+    }
+    let source = options.tool_name.clone().unwrap_or_else(|| {
+        let server = delivery.server.as_deref().unwrap_or_default();
+        let tool = delivery.tool.as_deref().unwrap_or_default();
+        format!("mcp__{server}__{tool}")
+    });
+    untrusted::wrap(text, &source)
 }
 
 /// Every key of a delivery is a string, so that writing it cannot fail.

@@ -15,9 +15,9 @@ use std::borrow::Cow;
 pub use fields::visible_line;
 pub(crate) use fields::{address, field, one_line};
 pub use tags::strip_tags;
-pub(crate) use terminal::strip_terminal;
-pub(crate) use values::json_line;
+pub use terminal::strip_terminal;
 pub use values::strip_value;
+pub(crate) use values::{json_line, map_strings};
 
 pub(crate) use line_starts::{LineStart, opens_marker};
 

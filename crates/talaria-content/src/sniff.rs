@@ -68,6 +68,15 @@ pub(crate) fn sniff(head: &[u8]) -> Option<Sniffed> {
         .or_else(|| rare(head))
 }
 
+/// Whether the beginning of a file is that of a picture, be it one that is decoded or not.
+#[must_use]
+pub fn is_picture(head: &[u8]) -> bool {
+    sniff(head).is_some_and(|sniffed| match sniffed.class {
+        Class::Raster | Class::Vector => true,
+        Class::Audio | Class::Document => false,
+    })
+}
+
 fn picture(head: &[u8]) -> Option<Sniffed> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => raster("image/png"),

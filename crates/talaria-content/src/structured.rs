@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Whether one of the text blocks is the structured content written as JSON, or whether its
-/// wrapper `{"result": …}` holds exactly the text blocks.
+/// wrapper `{"result": …}` or `{"content": …}` holds exactly the text blocks.
 pub(crate) fn repeats_text(structured: &Value, texts: &[&str]) -> bool {
     texts
         .iter()
@@ -11,7 +11,8 @@ pub(crate) fn repeats_text(structured: &Value, texts: &[&str]) -> bool {
         || wraps_text(structured, texts)
 }
 
-/// The wrapper that the Python SDK puts around results that are no objects.
+/// The wrapper that the Python SDK puts around results that are no objects, or that
+/// server-filesystem and others put around their text.
 fn wraps_text(structured: &Value, texts: &[&str]) -> bool {
     let Some(wrapper) = structured.as_object() else {
         return false;
@@ -19,7 +20,7 @@ fn wraps_text(structured: &Value, texts: &[&str]) -> bool {
     if wrapper.len() != 1 {
         return false;
     }
-    match wrapper.get("result") {
+    match wrapper.get("result").or_else(|| wrapper.get("content")) {
         Some(Value::String(result)) => texts.contains(&result.as_str()),
         Some(Value::Array(items)) => {
             !items.is_empty()
@@ -105,8 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn sees_through_the_result_wrapper() {
+    fn sees_through_the_wrappers() {
         assert!(repeats_text(&json!({"result": "ann\nbob"}), &["ann\nbob"]));
+        assert!(repeats_text(&json!({"content": "ann\nbob"}), &["ann\nbob"]));
         assert!(repeats_text(
             &json!({"result": ["ann", "bob"]}),
             &["ann", "bob"]

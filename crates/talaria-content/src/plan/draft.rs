@@ -1,14 +1,16 @@
 //! A result whose files are stored: its text is put together and bounded.
 
 mod compose;
-mod pixels;
+mod pictures;
+mod vendor;
 
 use serde_json::Value;
 use talaria_types::{DeliveryId, NoticeCode};
 
 use crate::attach::Attached;
-use crate::delivery::{Artifact, BlockRecord, Delivery, HermesParts, Link};
-use crate::meta::{MAX_META_BYTES, Meta, vendor_keys};
+use crate::delivery::{Artifact, BlockRecord, Delivery, HermesParts, Link, Notice};
+use crate::describe::{Described, Describing};
+use crate::masking::Masker;
 use crate::notices::Notices;
 use crate::render::hermes::{self, Body};
 use crate::render::{Format, NO_OUTPUT};
@@ -20,6 +22,7 @@ use super::spill::{Bounded, Spill};
 use super::{FileOutcome, FileRequest, Plan, PlanRequest, ResultKind};
 
 use compose::compose;
+use vendor::vendor_meta;
 
 pub(super) use compose::{Line, Origin, join_owned, length};
 
@@ -44,6 +47,7 @@ pub struct Draft {
     /// The answer in format `hermes`, where that is the format.
     hermes: Option<Body>,
     attached: Option<Attached>,
+    describing: Describing,
 }
 
 /// The model text, with what stands in for it when it is too long.
@@ -81,12 +85,18 @@ impl Draft {
         let is_error_text_only = plan.is_error
             && plan.request.kind == ResultKind::ToolCall
             && plan.request.format.tells_failures_in_words();
+        let masker = &plan.request.masker;
         let structured = reference::apply(Root::Structured, plan.structured, &plan.patches, &files)
             .map(|mut value| {
                 strip_value(&mut value);
+                masker.mask_value(&mut value);
                 value
             });
-        let meta = reference::apply(Root::Meta, plan.meta, &plan.patches, &files);
+        let meta =
+            reference::apply(Root::Meta, plan.meta, &plan.patches, &files).map(|mut value| {
+                masker.mask_value(&mut value);
+                value
+            });
         let meta = vendor_meta(meta, &mut notices);
         let mut lines = compose(plan.parts, &files, plan.is_error, plan.request.format);
         // The text of a failed result is the tool's own words only (specification 1.14).
@@ -151,6 +161,9 @@ impl Draft {
             ..
         } = self;
         let attached = self.attached.unwrap_or_default();
+        let Described { words, report } =
+            self.describing
+                .settle(&artifacts, &self.origins, &mut notices);
         let mut text = match self.text {
             Text::Whole(text) => text,
             Text::TooLong(bounded) => {
@@ -176,7 +189,7 @@ impl Draft {
             }
         };
         // Notes come last and whole: what a budget cuts never reaches them.
-        if let Some(notes) = attached.notes() {
+        for notes in [words, attached.notes()].into_iter().flatten() {
             text.push('\n');
             text.push_str(&notes);
             if attached.attachments.is_empty() {
@@ -193,9 +206,9 @@ impl Draft {
             structured,
             meta: self.meta,
             is_error: self.is_error,
-            notices: notices.into_list(),
+            notices: masked(notices, &self.request.masker),
             gate: self.request.gate,
-            vision: None,
+            vision: report,
             server: self.request.server.map(String::from),
             tool: self.request.tool.map(|tool| field(&tool)),
             elapsed_ms: 0,
@@ -204,48 +217,18 @@ impl Draft {
                 picture_notes,
             },
             blocks,
+            is_untrusted: false,
         }
     }
 }
 
-/// Vendor `_meta`, or the line that says why it is not there.
-struct VendorMeta {
-    kept: Option<Value>,
-    line: Option<String>,
-}
-
-fn vendor_meta(meta: Option<Value>, notices: &mut Notices) -> VendorMeta {
-    match meta.map_or(Meta::Nothing, vendor_keys) {
-        Meta::Nothing => VendorMeta {
-            kept: None,
-            line: None,
-        },
-        Meta::Kept(kept) => VendorMeta {
-            kept: Some(kept),
-            line: None,
-        },
-        Meta::NoObject => {
-            notices.add(
-                NoticeCode::MalformedBlock,
-                None,
-                "the result's _meta is no object",
-            );
-            VendorMeta {
-                kept: None,
-                line: None,
-            }
-        }
-        Meta::TooLarge { bytes } => {
-            let code = NoticeCode::MetaTooLarge;
-            let message =
-                format!("MCP _meta dropped: {bytes} bytes, the limit is {MAX_META_BYTES}");
-            notices.add(code, None, message.as_str());
-            VendorMeta {
-                kept: None,
-                line: Some(format!("[{message} ({})]", code.as_str())),
-            }
-        }
+/// The notices, which may name keys and addresses of the server.
+fn masked(notices: Notices, masker: &Masker) -> Vec<Notice> {
+    let mut notices = notices.into_list();
+    for notice in &mut notices {
+        masker.mask_text(&mut notice.message);
     }
+    notices
 }
 
 /// A draft on its way.
@@ -367,6 +350,7 @@ impl Assembly {
             is_error: self.is_error,
             hermes,
             attached: None,
+            describing: Describing::default(),
         }
     }
 }

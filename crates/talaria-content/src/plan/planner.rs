@@ -60,7 +60,9 @@ impl Planner {
         }
     }
 
-    pub(super) fn read(mut self, raw: RawResult) -> Plan {
+    pub(super) fn read(mut self, mut raw: RawResult) -> Plan {
+        // First of all, so that no spill, no cut and no name has one.
+        self.request.masker.mask_strings(&mut raw.json);
         self.payloads = raw.payloads;
         for note in raw.notes {
             self.notices

@@ -154,14 +154,15 @@ pub(crate) fn render(body: &Body) -> String {
     }
 }
 
-/// The body of a delivery: its answer, or the envelope around it where there are pictures.
-pub(super) fn answer(delivery: &Delivery) -> String {
+/// The body of a delivery: its answer, or the envelope around it where there are pictures. `mark`
+/// has the last word on each text.
+pub(super) fn answer(delivery: &Delivery, mark: &dyn Fn(&str) -> String) -> String {
     let has_pictures = !delivery.attachments.is_empty() && !delivery.is_error;
+    let wrapped =
+        |answer: &str, notes: &str| envelope(&mark(answer), &mark(notes), &delivery.attachments);
     match (&delivery.hermes.body, &delivery.hermes.picture_notes) {
-        (Some(answer), Some(notes)) if has_pictures => {
-            envelope(answer, notes, &delivery.attachments)
-        }
-        (Some(answer), _) => answer.clone(),
+        (Some(answer), Some(notes)) if has_pictures => wrapped(answer, notes),
+        (Some(answer), _) => mark(answer),
         (None, _) if has_pictures => {
             let (words, notes) = split_notes(&delivery.text);
             let notes = if notes.is_empty() {
@@ -169,9 +170,9 @@ pub(super) fn answer(delivery: &Delivery) -> String {
             } else {
                 notes
             };
-            envelope(&of_text(words, false), notes, &delivery.attachments)
+            wrapped(&of_text(words, false), notes)
         }
-        (None, _) => of_text(&told_in_words(delivery), delivery.is_error),
+        (None, _) => mark(&of_text(&told_in_words(delivery), delivery.is_error)),
     }
 }
 

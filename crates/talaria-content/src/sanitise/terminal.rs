@@ -11,7 +11,8 @@ const BELL: char = '\u{07}';
 
 /// Removes escape sequences of every kind and control characters other than newline and tab.
 /// Carriage returns, form feeds and their like become newlines, so that words stay apart.
-pub(crate) fn strip_terminal(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn strip_terminal(text: &str) -> Cow<'_, str> {
     if !scan::any(text.as_bytes(), may_be_control) || !text.chars().any(is_unwanted) {
         return Cow::Borrowed(text);
     }

@@ -74,6 +74,20 @@ fn removes_escape_sequences_of_every_kind() {
         ("one\u{c}two\u{85}three", "one\ntwo\nthree"),
         ("tab\tstays", "tab\tstays"),
         ("é ß ü \u{c2}", "é ß ü \u{c2}"),
+        ("a cat", "a cat"),
+        ("\u{1b}[31ma\u{1b}[0m", "a"),
+        ("\u{9b}31;1ma", "a"),
+        ("\u{1b}]0;title\u{7}a", "a"),
+        ("\u{1b}]8;;http://h\u{1b}\\a", "a"),
+        ("\u{9d}0;title\u{9c}a", "a"),
+        ("\u{1b}Pq\na", "\na"),
+        ("\u{1b}(Ba\u{1b}7b", "ab"),
+        ("\u{1b}", ""),
+        ("\u{1b}[", ""),
+        ("\u{1b}[31", ""),
+        ("\u{1b}[31m\u{1b}]0;t", ""),
+        ("a\r\nb\rc\u{0}\td", "a\nb\nc\td"),
+        ("\u{1b}語", "語"),
     ] {
         assert_eq!(strip_terminal(text), expected, "{text:?}");
     }

@@ -1,6 +1,7 @@
 //! JSON values of a server: structured content and `_meta`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -45,7 +46,8 @@ fn is_breaking(character: char) -> bool {
     is_c1(character) || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
-fn map_strings(value: &mut Value, change: &impl Fn(&str) -> Cow<'_, str>) {
+/// Changes every string and every key.
+pub(crate) fn map_strings(value: &mut Value, change: &impl Fn(&str) -> Cow<'_, str>) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
         Value::String(text) => {
@@ -77,12 +79,37 @@ fn with_changed_keys(
     change: &impl Fn(&str) -> Cow<'_, str>,
 ) -> Map<String, Value> {
     let mut renamed = Map::with_capacity(members.len());
+    // Counted by name: thousands of keys may become the same one.
+    let mut taken: HashMap<String, usize> = HashMap::new();
     for (key, value) in members {
-        let mut key = change(&key).into_owned();
+        let changed = change(&key).into_owned();
+        let mut key = changed.clone();
         while renamed.contains_key(&key) {
-            key.push('~');
+            let count = taken.entry(changed.clone()).or_insert(0);
+            *count += 1;
+            key = match *count {
+                1 => format!("{changed}~"),
+                count => format!("{changed}~{count}"),
+            };
         }
         renamed.insert(key, value);
     }
     renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_become_one_are_told_apart_in_linear_time() {
+        let members: Map<String, Value> = (0..20_000)
+            .map(|number| (format!("a{number}"), Value::from(number)))
+            .collect();
+        let mut value = Value::Object(members);
+        map_strings(&mut value, &|_| Cow::Owned("a".to_owned()));
+        let keys: Vec<_> = value.as_object().unwrap().keys().take(4).cloned().collect();
+        assert_eq!(keys, ["a", "a~", "a~2", "a~3"]);
+        assert_eq!(value.as_object().map(Map::len), Some(20_000));
+    }
 }

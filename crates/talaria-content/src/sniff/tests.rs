@@ -1,6 +1,6 @@
 //! Signatures of every format that changes what becomes of a block.
 
-use super::{Class, Whole, decode_text, sniff};
+use super::{Class, Whole, decode_text, is_picture, sniff};
 
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     sniff(bytes).map(|sniffed| sniffed.media_type)
@@ -15,6 +15,25 @@ fn zip_of(names: &[&str]) -> Vec<u8> {
         bytes.extend_from_slice(name.as_bytes());
     }
     bytes
+}
+
+#[test]
+fn tells_pictures_from_what_answers_in_their_place() {
+    for picture in [
+        b"\x89PNG\r\n\x1a\n".as_slice(),
+        b"GIF89a",
+        b"<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+    ] {
+        assert!(is_picture(picture), "{picture:?}");
+    }
+    for other in [
+        b"".as_slice(),
+        b"<!DOCTYPE html><title>Not found</title>",
+        b"{\"error\":1}",
+        b"%PDF-1.7\n",
+    ] {
+        assert!(!is_picture(other), "{other:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::delivery::Delivery;
 use crate::render::hermes::add_notes;
 use crate::render::{Format, USER_MESSAGE};
+use crate::untrusted;
 
 use super::{Files, retold, text_only};
 
@@ -38,6 +39,9 @@ fn talaria(body: Value) -> Result<Value, String> {
 
 /// The JSON inside of the envelope, with the notes about its pictures inside of that.
 fn hermes(body: Value) -> Result<Value, String> {
+    if body.as_str().and_then(untrusted::unwrap).is_some() {
+        return Ok(body);
+    }
     let mut envelope = object(body, "the body")?;
     if envelope.get("_multimodal").is_none() {
         let is_answer = ["result", "error", "_meta"]
@@ -50,6 +54,9 @@ fn hermes(body: Value) -> Result<Value, String> {
         };
     }
     let summary = string(envelope.get("text_summary"), "`text_summary`")?;
+    let marked = untrusted::unwrap(summary);
+    let source = marked.map(|(source, _)| source.to_owned());
+    let summary = marked.map_or(summary, |(_, inside)| inside);
     let parsed: Value = serde_json::from_str(summary)
         .map_err(|error| format!("`text_summary` is no JSON: {error}"))?;
     let mut answer = object(parsed, "the JSON in `text_summary`")?;
@@ -60,11 +67,16 @@ fn hermes(body: Value) -> Result<Value, String> {
     )?;
     if pictures > 0 {
         let notes = texts.get(1).map_or("", String::as_str);
+        let notes = untrusted::unwrap(notes).map_or(notes, |(_, inside)| inside);
         let result = answer.get("result").and_then(Value::as_str);
         let files = Files::named_in(result);
         add_notes(&mut answer, &retold(notes, pictures, &files));
     }
-    Ok(Value::Object(answer))
+    let answer = Value::Object(answer);
+    Ok(match source {
+        Some(source) => untrusted::wrap(&answer.to_string(), &source).into(),
+        None => answer,
+    })
 }
 
 fn anthropic(body: Value) -> Result<Value, String> {

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use talaria_content::base64_guard::decode;
 use talaria_content::{
     Area, Artifact, ArtifactKind, AttachOutcome, BlockFate, Delivery, Draft, FileBody, FileOutcome,
-    FileRequest, Format, Gate, PlanRequest, ReaderTool, ReadyImage, ReadyPicture, RenderOptions,
-    Rendered, ResultKind, plan,
+    FileRequest, Format, Gate, Masker, PlanRequest, ReaderTool, ReadyImage, ReadyPicture,
+    RenderOptions, Rendered, ResultKind, plan,
 };
 use talaria_types::{ArtifactId, ErrorCode, Payload, RawResult, StagedPayload};
 use tempfile::TempDir;
@@ -44,6 +44,7 @@ impl Bench {
                     mode: "auto".to_owned(),
                     reason: "test".to_owned(),
                 },
+                masker: Masker::default(),
             },
             staged: false,
             full: false,

@@ -64,6 +64,8 @@ fn judge(case: &FieldCase, staged: bool) {
             cache: bench.folder(),
             took: *took,
             requests: 0,
+            seen: None,
+            described: 0,
         })
         .collect();
     if let Err(problems) = check_all(case, &observed) {

@@ -10,6 +10,8 @@ mod bench;
 #[cfg(test)]
 mod conversion;
 #[cfg(test)]
+mod describing;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod downgrades;
@@ -19,6 +21,8 @@ mod errors;
 mod field;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
+mod guarded;
 #[cfg(test)]
 mod payloads;
 #[cfg(test)]

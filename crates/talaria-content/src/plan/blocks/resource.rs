@@ -248,10 +248,16 @@ impl Planner {
         }
         let budget = self.request.result_size_chars;
         let view = match content.whole() {
-            Some(bytes) => TextView::new(&decode_text(bytes, Whole::Yes)?, true, budget),
-            None => TextView::new(&decode_text(content.head(), Whole::No)?, false, budget),
+            Some(bytes) => TextView::new(&self.shown(bytes, Whole::Yes)?, true, budget),
+            None => TextView::new(&self.shown(content.head(), Whole::No)?, false, budget),
         };
         Some(view)
+    }
+
+    /// The text inside bytes, without configured secrets.
+    fn shown(&self, bytes: &[u8], whole: Whole) -> Option<String> {
+        let text = decode_text(bytes, whole)?;
+        Some(self.request.masker.mask(&text).into_owned())
     }
 
     /// A resource that holds nothing still has an address, and a tool may read it.
