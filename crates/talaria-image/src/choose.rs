@@ -174,22 +174,24 @@ fn attempt(
     if content == Content::Photo {
         return lossy::photo(raster, wish, encodes, watch);
     }
+    if content == Content::Mixed
+        // Mostly a JPEG, for which nobody has to count colours.
+        && let Some(attempt) = lossy::mixed(raster, wish, encodes, watch)?
+    {
+        return Ok(attempt);
+    }
     let histogram = Histogram::of(raster);
     let sixteen = histogram.palette(16);
-    let ladder = |encodes: &mut u32| drawn::ladder(&histogram, &sixteen, wish, encodes, watch);
-    if content == Content::Text {
-        if sixteen.error <= TEXT_ERROR {
-            return ladder(encodes);
-        }
+    if content == Content::Text && sixteen.error > TEXT_ERROR {
         let many = drawn::many_colours(&histogram, wish, encodes, watch)?;
         if let Attempt::Fits(..) = many {
             return Ok(many);
         }
+        if let Some(attempt) = lossy::mixed(raster, wish, encodes, watch)? {
+            return Ok(attempt);
+        }
     }
-    match lossy::mixed(raster, wish, encodes, watch)? {
-        Some(attempt) => Ok(attempt),
-        None => ladder(encodes),
-    }
+    drawn::ladder(&histogram, &sixteen, wish, encodes, watch)
 }
 
 /// One size of a picture within the bytes of its source, where that costs little quality.

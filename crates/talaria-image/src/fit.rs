@@ -2,10 +2,16 @@
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
-use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions};
 
 use crate::raster::{Layout, Raster};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::scratch;
+
+/// Bytes of a band between the two passes of a fit.
+const BAND_BYTES: f64 = 2_097_152.0;
+/// Rows of a band at least: every band computes the few rows above and below it again.
+const LEAST_BAND: usize = 64;
 
 /// A rectangle of a raster, in its own pixels.
 ///
@@ -56,7 +62,7 @@ pub(crate) fn resized(
     crop: Option<Crop>,
     size: (u32, u32),
 ) -> Result<Raster, Refusal> {
-    let mut pixels = vec![0; bytes(size.0) * bytes(size.1) * raster.layout.channels()];
+    let mut pixels = scratch::used(bytes(size.0) * bytes(size.1) * raster.layout.channels());
     // By pixel type: left to choose at run time, the crate would build every other one too.
     match raster.layout {
         Layout::Grey => resize::<U8>(raster, crop, size, &mut pixels),
@@ -70,6 +76,8 @@ pub(crate) fn resized(
     })
 }
 
+/// Fits a picture band by band: what lies between its two passes is then small enough for the
+/// processor's caches.
 fn resize<P: PixelTrait>(
     raster: &Raster,
     crop: Option<Crop>,
@@ -78,15 +86,53 @@ fn resize<P: PixelTrait>(
 ) -> Result<(), Refusal> {
     let source = TypedImageRef::<P>::from_buffer(raster.width, raster.height, &raster.pixels)
         .map_err(|error| broken(&error))?;
-    let mut output =
-        TypedImage::<P>::from_buffer(size.0, size.1, pixels).map_err(|error| broken(&error))?;
-    let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3));
-    if let Some(crop) = crop {
-        options = options.crop(crop.left, crop.top, crop.width, crop.height);
+    let crop = crop.unwrap_or_else(|| Crop {
+        left: 0.0,
+        top: 0.0,
+        width: f64::from(raster.width),
+        height: f64::from(raster.height),
+    });
+    let row = bytes(size.0) * P::size();
+    let down = crop.height / f64::from(size.1.max(1));
+    let mut top = 0;
+    for band in pixels.chunks_mut(row.max(1) * band_rows(row, down)) {
+        let height = u32::try_from(band.len() / row.max(1)).unwrap_or(u32::MAX);
+        let mut output =
+            TypedImage::<P>::from_buffer(size.0, height, band).map_err(|error| broken(&error))?;
+        let (from, tall) = part(crop, raster.height, (top, height), down);
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
+            .crop(crop.left, from, crop.width, tall);
+        scratch::with_resizer(|resizer| resizer.resize_typed(&source, &mut output, &options))
+            .map_err(|error| broken(&error))?;
+        top += height;
     }
-    Resizer::new()
-        .resize_typed(&source, &mut output, &options)
-        .map_err(|error| broken(&error))
+    Ok(())
+}
+
+/// Where the rows of a band lie in the source, and how many they are; never below its end, where
+/// sums of fractions may come to lie.
+fn part(crop: Crop, source: u32, (top, height): (u32, u32), down: f64) -> (f64, f64) {
+    let end = f64::from(source);
+    let from = (crop.top + f64::from(top) * down).min(end);
+    let mut tall = (f64::from(height) * down).min(end - from);
+    while from + tall > end {
+        tall = tall.next_down();
+    }
+    (from, tall)
+}
+
+/// Rows of a band, by the bytes of a row that is fitted sideways already and the rows that become
+/// one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a number of rows between a few and those of a picture"
+)]
+fn band_rows(row: usize, down: f64) -> usize {
+    let between = row as f64 * down.max(1.0);
+    ((BAND_BYTES / between.max(1.0)) as usize).max(LEAST_BAND)
 }
 
 /// Adds white to the right and below until no side is shorter than `least`.
@@ -98,7 +144,7 @@ pub(crate) fn padded(raster: Raster, least: u32) -> Raster {
     let channels = raster.layout.channels();
     let row = bytes(raster.width) * channels;
     let wide = bytes(width) * channels;
-    let mut pixels = Vec::with_capacity(wide * bytes(height));
+    let mut pixels = scratch::bytes(wide * bytes(height));
     for line in raster.pixels.chunks_exact(row.max(1)) {
         pixels.extend_from_slice(line);
         pixels.resize(pixels.len() + wide - row, u8::MAX);
@@ -127,7 +173,10 @@ fn broken(error: &dyn std::fmt::Display) -> Refusal {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Crop, fitted, padded, resized};
+    use super::{
+        Crop, FilterType, ResizeAlg, ResizeOptions, TypedImage, TypedImageRef, U8, band_rows,
+        fitted, padded, resized,
+    };
     use crate::raster::{Layout, Raster};
 
     fn raster(width: u32, height: u32, layout: Layout, value: u8) -> Raster {
@@ -198,6 +247,31 @@ mod tests {
         pixels.extend([255; 21]);
         assert_eq!((picture.width, picture.height), (3, 3));
         assert_eq!(picture.pixels, pixels);
+    }
+
+    #[test]
+    fn bands_leave_no_seams() {
+        let mut picture = raster(2_400, 2_400, Layout::Grey, 0);
+        for (place, pixel) in picture.pixels.iter_mut().enumerate() {
+            *pixel = u8::try_from(place * 7 / 13 % 251).unwrap();
+        }
+        let (width, height) = (1_568_u32, 1_568_u32);
+        assert!(band_rows(1_568, 2_400.0 / 1_568.0) < 1_568);
+        let banded = resized(&picture, None, (width, height)).unwrap();
+        let mut whole = TypedImage::<U8>::new(width, height);
+        let source = TypedImageRef::<U8>::from_buffer(2_400, 2_400, &picture.pixels).unwrap();
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3));
+        fast_image_resize::Resizer::new()
+            .resize_typed(&source, &mut whole, &options)
+            .unwrap();
+        let whole = whole.pixels().iter().map(|pixel| pixel.0);
+        let furthest = banded
+            .pixels
+            .iter()
+            .zip(whole)
+            .map(|(a, b)| a.abs_diff(b))
+            .max();
+        assert!(furthest <= Some(1), "{furthest:?}");
     }
 
     proptest! {

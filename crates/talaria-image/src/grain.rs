@@ -2,8 +2,13 @@
 
 use crate::raster::{Layout, Raster};
 
-/// One row in so many is looked at.
+/// About so many rows are looked at, spread over the picture.
+const ROWS: usize = 160;
+/// Of a low picture, one row in so many.
 const EVERY: usize = 4;
+/// Steps from band to band, so that lines of text at even distances do not meet the rows that
+/// are looked at at the same height.
+const STRIDE: usize = 3;
 /// A step of any channel from which neighbours belong to different things, as ink and paper do.
 const STRONG: u8 = 32;
 
@@ -35,7 +40,12 @@ impl Grain {
     pub(crate) fn of(raster: &Raster) -> Self {
         let row = usize::try_from(raster.width).unwrap_or(usize::MAX) * raster.layout.channels();
         let mut sums = Sums::default();
-        for row in raster.pixels.chunks_exact(row.max(1)).step_by(EVERY) {
+        let rows = raster.pixels.len() / row.max(1);
+        let every = (rows / ROWS).max(EVERY);
+        for (number, band) in raster.pixels.chunks(row.max(1) * every).enumerate() {
+            let Some(row) = band.chunks_exact(row.max(1)).nth(number * STRIDE % every) else {
+                continue;
+            };
             match raster.layout {
                 Layout::Grey => sums.add(row.as_chunks::<1>().0),
                 Layout::Rgb => sums.add(row.as_chunks::<3>().0),

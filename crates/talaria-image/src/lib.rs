@@ -19,6 +19,7 @@ mod prepare;
 mod prepared;
 mod raster;
 mod refusal;
+mod scratch;
 mod sniff;
 mod svg;
 mod target;

@@ -2,6 +2,7 @@
 
 use crate::decode::Rect;
 use crate::raster::Raster;
+use crate::scratch;
 
 /// How a stored picture has to be turned, as EXIF and TIFF number it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +122,7 @@ fn turn<const N: usize>(raster: &Raster, orientation: Orientation) -> Raster {
     let place = |index: usize, count: usize, reversed: bool| {
         if reversed { count - 1 - index } else { index }
     };
-    let mut pixels = Vec::with_capacity(raster.pixels.len());
+    let mut pixels = scratch::bytes(raster.pixels.len());
     let mut put = |x: usize, y: usize| {
         let x = place(x, columns, orientation.is_column_reversed());
         let y = place(y, rows, orientation.is_row_reversed());

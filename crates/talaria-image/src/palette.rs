@@ -5,6 +5,7 @@ mod exact;
 pub(crate) use exact::Exact;
 
 use crate::raster::{Layout, Raster};
+use crate::scratch;
 
 /// Distinct keys: five bits for each of red, green and blue.
 const KEYS: usize = 1 << 15;
@@ -81,6 +82,12 @@ impl Palette {
 fn key(colour: [u8; 3]) -> u16 {
     let [red, green, blue] = colour.map(|channel| u16::from(channel >> 3));
     red << 10 | green << 5 | blue
+}
+
+impl Drop for Histogram {
+    fn drop(&mut self) {
+        scratch::keep_keys(std::mem::take(&mut self.keys));
+    }
 }
 
 impl Histogram {
@@ -163,30 +170,26 @@ impl Counter {
     fn new(pixels: usize) -> Self {
         Self {
             sums: vec![[0; 4]; KEYS],
-            keys: Vec::with_capacity(pixels),
+            keys: scratch::keys(pixels),
         }
     }
 
     fn count(&mut self, pixels: impl Iterator<Item = [u8; 3]>) {
         let mut current = [0; 3];
+        let mut current_key = key(current);
         let mut length = 0;
-        for pixel in pixels {
+        let sums = &mut self.sums;
+        self.keys.extend(pixels.map(|pixel| {
             if pixel != current {
-                self.add(current, length);
+                add(sums, current_key, current, length);
                 current = pixel;
+                current_key = key(pixel);
                 length = 0;
             }
             length += 1;
-            self.keys.push(key(pixel));
-        }
-        self.add(current, length);
-    }
-
-    fn add(&mut self, colour: [u8; 3], length: u32) {
-        if let Some(sum) = self.sums.get_mut(usize::from(key(colour))) {
-            let [r, g, b] = colour.map(|channel| u32::from(channel) * length);
-            *sum = [sum[0] + length, sum[1] + r, sum[2] + g, sum[3] + b];
-        }
+            current_key
+        }));
+        add(sums, current_key, current, length);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "means need few digits")]
@@ -204,6 +207,13 @@ impl Counter {
             keys: self.keys,
             width,
         }
+    }
+}
+
+fn add(sums: &mut [[u32; 4]], key: u16, colour: [u8; 3], length: u32) {
+    if let Some(sum) = sums.get_mut(usize::from(key)) {
+        let [r, g, b] = colour.map(|channel| u32::from(channel) * length);
+        *sum = [sum[0] + length, sum[1] + r, sum[2] + g, sum[3] + b];
     }
 }
 

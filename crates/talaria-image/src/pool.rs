@@ -21,6 +21,7 @@ use crate::limits::MAX_SVG_CANVAS;
 use crate::prepare::prepare_read;
 use crate::prepared::{Prepared, SourceFormat};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::scratch;
 use crate::sniff;
 use crate::target::Target;
 use crate::watch::Watch;
@@ -215,7 +216,7 @@ impl ImagePool {
 
 /// The life of a thread.
 fn work(shared: &Shared, preparer: Preparer) {
-    while let Some(job) = shared.queue.next() {
+    while let Some(job) = shared.queue.next(scratch::release) {
         let waited = job.waited();
         let began = runtime::now();
         let span = job.span.clone();

@@ -90,7 +90,8 @@ pub(crate) fn prepare_read(
             budget: target.budget,
             webp: target.webp,
         },
-        own: fits_already(whole, bytes, target).then_some(bytes.len()),
+        // A part of it is asked for to be read, and may take more bytes than the whole.
+        own: (area == whole && fits_already(whole, bytes, target)).then_some(bytes.len()),
     };
     let (pictures, encodes) = work.pictures(target.tiling, &mut notes, watch)?;
     Ok(Prepared {

@@ -1,5 +1,7 @@
 //! Decoded pixels, opaque.
 
+use crate::scratch;
+
 /// How the bytes of a [`Raster`] are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -27,4 +29,10 @@ pub(crate) struct Raster {
     pub(crate) layout: Layout,
     /// `width × height × channels` bytes.
     pub(crate) pixels: Vec<u8>,
+}
+
+impl Drop for Raster {
+    fn drop(&mut self) {
+        scratch::keep_bytes(std::mem::take(&mut self.pixels));
+    }
 }

@@ -7,6 +7,7 @@ use crate::encode;
 use crate::prepared::PictureFormat;
 use crate::raster::Raster;
 use crate::refusal::Refusal;
+use crate::scratch;
 use crate::watch::Watch;
 
 /// Best JPEG quality of a photo; above it bytes buy noise.
@@ -17,6 +18,9 @@ const MIXED_BEST: u8 = 92;
 const MIXED_LEAST: u8 = 50;
 /// JPEG quality of a photo below which WebP is better, and fewer pixels are.
 const PHOTO_LEAST: u8 = 40;
+/// JPEG quality at which a picture of 1,568 pixels mostly fills the budget: the first that is
+/// tried.
+const USUAL: u8 = 80;
 /// Best WebP quality looked for.
 const WEBP_BEST: u8 = 90;
 /// WebP quality from which hardly anything shows.
@@ -40,7 +44,7 @@ const STRIP: usize = 16;
 /// Columns of a block of a sample.
 const BLOCK: usize = 64;
 /// One block in so many is tried.
-const EVERY: usize = 6;
+const EVERY: usize = 8;
 /// A sample with fewer rows says too little; all of the picture is tried instead.
 const LEAST_ROWS: u32 = 512;
 /// Most rows a sample may have: what WebP can write.
@@ -171,7 +175,10 @@ impl<'a> Search<'a> {
         };
         let aim = AIM * exact(self.limit);
         let mut curve = Curve::new(self);
-        let mut quality = self.best;
+        let mut quality = match self.format {
+            PictureFormat::WebP => self.best,
+            PictureFormat::Jpeg | PictureFormat::Png => self.best.min(USUAL),
+        };
         for _ in 0..MOST_TRIALS {
             check(watch)?;
             let bytes = sample.whole(self.write(&sample.raster, quality)?.len());
@@ -288,7 +295,7 @@ impl Curve {
     }
 }
 
-/// A sixth of a picture, cut into blocks that lie all over it, one below the other.
+/// An eighth of a picture, cut into blocks that lie all over it, one below the other.
 struct Sample {
     raster: Raster,
     /// Pixels of all of the picture over pixels of the sample.
@@ -301,7 +308,7 @@ impl Sample {
         let channels = raster.layout.channels();
         let row = usize::try_from(raster.width).unwrap_or(usize::MAX) * channels;
         let block = BLOCK * channels;
-        let mut pixels = Vec::with_capacity(raster.pixels.len() / EVERY);
+        let mut pixels = scratch::bytes(raster.pixels.len().div_ceil(EVERY));
         let strip = row.saturating_mul(STRIP).max(1);
         for (number, strip) in raster.pixels.chunks_exact(strip).enumerate() {
             // Each strip begins one block further, so that no column is left out.

@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::colour::{self, Conversion};
 use crate::raster::{Layout, Raster};
+use crate::scratch;
 
 /// How a source lays out 8-bit samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Intake {
                 width,
                 height,
                 layout,
-                pixels: Vec::with_capacity(size),
+                pixels: scratch::bytes(size),
             },
             row: 0,
             sums: if plan.factor > 1 {

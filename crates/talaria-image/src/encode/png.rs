@@ -6,6 +6,7 @@ use super::failed;
 use crate::palette::{Indices, Palette};
 use crate::raster::{Layout, Raster};
 use crate::refusal::Refusal;
+use crate::scratch;
 
 /// Effort of the deflater, 0 to 12.
 const LEVEL: i32 = 5;
@@ -21,11 +22,12 @@ pub(crate) fn indexed(picture: Indices<'_>, palette: &Palette) -> Result<Vec<u8>
     let depth = depth(palette.colours.len());
     let packed = packed(picture, depth, palette);
     let mut compressor = Compressor::new(CompressionLvl::new(LEVEL).unwrap_or_default());
-    let mut body = vec![0; compressor.zlib_compress_bound(packed.len())];
+    let mut body = scratch::used(compressor.zlib_compress_bound(packed.len()));
     let length = compressor
         .zlib_compress(&packed, &mut body)
         .map_err(|error| failed("PNG", &error))?;
     body.truncate(length);
+    scratch::keep_bytes(packed);
 
     let mut file = Vec::with_capacity(length.saturating_add(1_024));
     file.extend(SIGNATURE);
@@ -38,6 +40,7 @@ pub(crate) fn indexed(picture: Indices<'_>, palette: &Palette) -> Result<Vec<u8>
     chunk(&mut file, *b"PLTE", palette.colours.as_flattened())?;
     chunk(&mut file, *b"IDAT", &body)?;
     chunk(&mut file, *b"IEND", &[])?;
+    scratch::keep_bytes(body);
     Ok(file)
 }
 
@@ -55,7 +58,7 @@ const fn depth(colours: usize) -> u8 {
 fn packed(picture: Indices<'_>, depth: u8, palette: &Palette) -> Vec<u8> {
     let per_byte = usize::from(8 / depth);
     let row = picture.width().div_ceil(per_byte).saturating_add(1);
-    let mut packed = Vec::with_capacity(row.saturating_mul(picture.height()));
+    let mut packed = scratch::bytes(row.saturating_mul(picture.height()));
     for row in picture.rows() {
         packed.push(0);
         match depth {

@@ -1,13 +1,17 @@
 //! A bounded queue between callers and threads.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use talaria_telemetry::events;
 use tokio::sync::watch;
 
 use super::job::Job;
 use super::{PoolRefusal, QUEUE};
+
+/// How long a thread without a job keeps the memory of its last one.
+const REST_AFTER: Duration = Duration::from_secs(2);
 
 /// Jobs that wait, and how many run.
 pub(super) struct Queue {
@@ -61,8 +65,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a job; `None` when the queue is closed.
-    pub(super) fn next(&self) -> Option<Job> {
+    /// Waits for a job; `None` when the queue is closed. Calls `rest` where none comes for a
+    /// while, once.
+    pub(super) fn next(&self, rest: impl FnOnce()) -> Option<Job> {
+        let mut rest = Some(rest);
         let mut state = self.state.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -73,7 +79,11 @@ impl Queue {
             if !state.is_open {
                 return None;
             }
-            self.work.wait(&mut state);
+            if rest.is_none() {
+                self.work.wait(&mut state);
+            } else if self.work.wait_for(&mut state, REST_AFTER).timed_out() {
+                MutexGuard::unlocked(&mut state, || rest.take().map(|rest| rest()));
+            }
         }
     }
 

@@ -150,6 +150,18 @@ fn tiles_show_their_part_of_the_picture() {
     }
 }
 
+/// Its PNG takes more bytes than that of the whole picture.
+#[test]
+fn a_region_of_a_small_file_loses_nothing() {
+    let map = map(300, 200);
+    let prepared = prepare(&map.png(), &region(5, 0, 132, 161)).unwrap();
+    let shown = decoded(only(&prepared));
+    assert_eq!(
+        [shown.at(0, 0), shown.at(126, 160)],
+        [map.at(5, 0), map.at(131, 160)]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

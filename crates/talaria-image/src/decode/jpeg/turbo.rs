@@ -9,6 +9,7 @@ use crate::colour::Conversion;
 use crate::header::JpegFacts;
 use crate::limits::MAX_SCANS;
 use crate::raster::Raster;
+use crate::scratch;
 
 /// Denominator of the factors the library scales by.
 const PARTS: u32 = 8;
@@ -42,7 +43,7 @@ pub(super) fn decode(
     decompressor.set_scaling_factor(factor).ok()?;
     let header = header.scaled(factor);
     let row = header.width * format.size();
-    let mut pixels = vec![0; row * header.height];
+    let mut pixels = scratch::used(row * header.height);
     let image = Image {
         pixels: pixels.as_mut_slice(),
         width: header.width,
