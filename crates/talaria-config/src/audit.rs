@@ -183,7 +183,8 @@ fn fits(kind: Kind, value: &Value, strict: bool) -> bool {
     }
 }
 
-fn is_default(key: &Key, value: &Value) -> bool {
+/// Whether a value is what stands in the table as the default of its key.
+pub(crate) fn is_default(key: &Key, value: &Value) -> bool {
     let Ok(default) = yaml::parse(key.default) else {
         return false;
     };

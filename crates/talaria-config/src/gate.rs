@@ -11,12 +11,16 @@ use crate::schema::Kind;
 use crate::section::{Section, scalar_text};
 use crate::tree::{
     Endpoint, GateConfig, ImageInputMode, MainModel, ModelFacts, ProviderFacts, ToolResultImages,
+    is_nobody,
 };
+use crate::vision::read_key;
 
 /// Keys under which the address of a provider stands; Hermes reads all of them.
 const ADDRESS_KEYS: [&str; 3] = ["base_url", "url", "api"];
 /// Keys under which the API shape stands.
 const API_KEYS: [&str; 2] = ["api_mode", "transport"];
+/// Keys under which the model stands that is meant where nobody names one.
+const DEFAULT_MODEL_KEYS: [&str; 2] = ["default_model", "model"];
 /// Keys under which a model's sight stands.
 const SIGHT_KEYS: [&str; 2] = ["supports_vision", "vision"];
 
@@ -58,21 +62,19 @@ fn read_mode(agent: &Section<'_>, findings: &mut Findings) -> ImageInputMode {
 }
 
 /// Whether a vision backend is named (specification 2.1): anything but a provider that is empty
-/// or `auto`, no model and no address.
+/// or `auto` or means nobody, no model and no address.
 fn is_explicit(vision: &Section<'_>, findings: &mut Findings) -> bool {
     let provider = vision
         .word(findings, "provider")
-        .is_some_and(|word| !word.eq_ignore_ascii_case("auto"));
-    let explicit = provider
+        .is_some_and(|word| !word.eq_ignore_ascii_case("auto") && !is_nobody(&word));
+    provider
         || vision.word(findings, "model").is_some()
-        || vision.word(findings, "base_url").is_some();
-    if explicit {
-        findings.warn(
-            "auxiliary.vision",
-            "keeps pictures from the model in mode `auto`; describing them is accepted but not used yet",
-        );
-    }
-    explicit
+        || vision.get("base_url").is_some_and(is_said)
+}
+
+/// An address counts as one also where a variable in it is not set.
+fn is_said(value: &Value) -> bool {
+    scalar_text(value).is_some_and(|text| !text.trim().is_empty())
 }
 
 /// `model` is a map, or the name of the model.
@@ -84,12 +86,15 @@ fn read_main(value: Option<&Value>, model: &Section<'_>, findings: &mut Findings
             ..MainModel::default()
         };
     }
+    let (api_key, key_problem) = read_key(model, findings);
     MainModel {
         provider: model
             .word(findings, "provider")
             .filter(|word| !word.eq_ignore_ascii_case("auto")),
         model: first(model, findings, &["default", "name", "model"]),
         base_url: model.word(findings, "base_url").map(Endpoint::from),
+        api_key,
+        key_problem,
         api: model.word(findings, "api_mode"),
         supports_vision: model.opinion(findings, "supports_vision"),
     }
@@ -129,11 +134,15 @@ fn read_provider(
     section: &Section<'_>,
     findings: &mut Findings,
 ) -> ProviderFacts {
+    let (api_key, key_problem) = read_key(section, findings);
     ProviderFacts {
         name,
         path: section.at().to_owned(),
         is_custom,
         base_url: first(section, findings, &ADDRESS_KEYS).map(Endpoint::from),
+        api_key,
+        key_problem,
+        default_model: first(section, findings, &DEFAULT_MODEL_KEYS),
         api: first(section, findings, &API_KEYS),
         tool_result_images: read_tool_result_images(section, findings),
         models: read_models(&section.child("models"), findings),

@@ -69,38 +69,14 @@ fn read_tiles(section: &Section<'_>, findings: &mut Findings) -> Option<Tiles> {
     match section.get("tiles") {
         Some(Value::Bool(true)) => Some(Tiles::On),
         Some(Value::Bool(false)) => Some(Tiles::Off),
-        _ => word(section, findings, "tiles", Tiles::ALL, |it| it.as_str()),
+        _ => section.one_of(findings, "tiles", Tiles::ALL, |it| it.as_str()),
     }
 }
 
 fn read_delivery(section: &Section<'_>, findings: &mut Findings) -> Option<ImageDelivery> {
-    word(
-        section,
-        findings,
-        "image_delivery",
-        ImageDelivery::ALL,
-        |it| it.as_str(),
-    )
-}
-
-fn word<T: Copy>(
-    section: &Section<'_>,
-    findings: &mut Findings,
-    key: &str,
-    all: &[T],
-    name: impl Fn(T) -> &'static str,
-) -> Option<T> {
-    let text = section.text(findings, key, Kind::Text)?;
-    let found = all
-        .iter()
-        .copied()
-        .find(|value| text.trim().eq_ignore_ascii_case(name(*value)));
-    if found.is_none() {
-        let known: Vec<String> = all.iter().map(|it| format!("`{}`", name(*it))).collect();
-        let message = format!("must be {}", known.join(" or "));
-        findings.error(&section.path(key), message);
-    }
-    found
+    section.one_of(findings, "image_delivery", ImageDelivery::ALL, |it| {
+        it.as_str()
+    })
 }
 
 /// Clamped as in Hermes; what is no number means the default (case E11).

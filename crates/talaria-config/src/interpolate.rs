@@ -1,7 +1,7 @@
 //! `${NAME}`, `${env:NAME}` and the context variables in texts.
 
 use std::collections::BTreeMap;
-use std::path::MAIN_SEPARATOR_STR;
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use crate::Source;
 
@@ -106,6 +106,22 @@ impl<'a> Variables<'a> {
             Some(_) => None,
             None => Some(text.to_owned()),
         }
+    }
+
+    /// The path of a file: `~` is filled in, a relative path counts from the directory of the
+    /// configuration file, else from the working directory.
+    pub(crate) fn absolute(self, text: &str) -> Option<PathBuf> {
+        let expanded = PathBuf::from(self.expand_tilde(text)?);
+        if expanded.is_absolute() {
+            return Some(expanded);
+        }
+        let beside_file = self.source.file.as_deref().and_then(Path::parent);
+        let working = self.environment.get("PWD").map(Path::new);
+        let base = [beside_file, self.source.workspace.as_deref(), working]
+            .into_iter()
+            .flatten()
+            .find(|base| base.is_absolute())?;
+        Some(base.join(expanded))
     }
 
     fn context(self, name: &str) -> Option<String> {

@@ -10,12 +10,15 @@ mod images;
 mod load;
 mod own;
 mod server;
+mod vision;
 
 pub mod defaults;
 pub mod schema;
 mod tree;
 
 mod audit;
+mod command_check;
+mod difference;
 mod interpolate;
 mod problem;
 mod secrets;

@@ -17,6 +17,7 @@ use crate::secrets::SecretValues;
 use crate::section::{Section, boolean_word};
 use crate::server::{self, Switches};
 use crate::tree::{Config, ServerEntry, TokenConfig};
+use crate::vision;
 use crate::yaml;
 
 /// Variable that switches all MCP servers off, as in Hermes.
@@ -85,10 +86,10 @@ pub fn load(
     if findings.has_problems() {
         return Err(failed(findings.take_problems()));
     }
-    let (warnings, secrets) = findings.into_warnings();
     Ok(Config {
-        warnings,
-        secrets,
+        environment_values: std::mem::take(&mut findings.secrets),
+        environment_secrets: std::mem::take(&mut findings.named_secrets),
+        warnings: findings.into_warnings(),
         ..config
     })
 }
@@ -129,7 +130,10 @@ fn read(root: &Map<String, Value>, variables: Variables<'_>, findings: &mut Find
             .count(findings, "mcp_result_size_chars")
             .map_or(defaults::RESULT_SIZE_CHARS, Into::into),
         gate: gate::read(root, variables, findings),
-        secrets: SecretValues::default(),
+        vision: vision::read(root, variables, findings),
+        security: own::read_security(&section("security"), findings),
+        environment_values: SecretValues::default(),
+        environment_secrets: SecretValues::default(),
         warnings: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use url::Url;
@@ -12,7 +12,9 @@ use crate::images;
 use crate::problem::Findings;
 use crate::schema::Kind;
 use crate::section::Section;
-use crate::tree::{CallsConfig, LimitsConfig, MediaConfig, Scope, TalariaConfig, TokenConfig};
+use crate::tree::{
+    CallsConfig, LimitsConfig, MediaConfig, Scope, SecurityConfig, TalariaConfig, TokenConfig,
+};
 
 /// Reads the section.
 pub(crate) fn read(
@@ -41,6 +43,7 @@ pub(crate) fn read(
         images: images::read(&section.child("images"), vision, findings),
         calls: read_calls(&section.child("calls"), findings),
         limits: read_limits(&section.child("limits"), findings),
+        watch_config: section.boolean(findings, "watch_config").unwrap_or(true),
     }
 }
 
@@ -71,36 +74,17 @@ fn read_home(section: &Section<'_>, findings: &mut Findings) -> PathBuf {
         return PathBuf::new();
     }
     let variables = section.variables();
-    let Some(expanded) = variables.expand_tilde(text).map(PathBuf::from) else {
+    if variables.expand_tilde(text).is_none() {
         findings.error(
             &path,
             "`~/` needs the variable `HOME`; set an absolute path instead",
         );
         return PathBuf::new();
-    };
-    let base = || {
-        let source = variables.source;
-        let beside_file = source
-            .file
-            .as_deref()
-            .and_then(Path::parent)
-            .map(Path::to_owned);
-        let working = || variables.environment.get("PWD").map(PathBuf::from);
-        [beside_file, source.workspace.clone(), working()]
-            .into_iter()
-            .flatten()
-            .find(|base| base.is_absolute())
-    };
-    if expanded.is_absolute() {
-        return expanded;
     }
-    base().map_or_else(
-        || {
-            findings.error(&path, "must be an absolute path");
-            PathBuf::new()
-        },
-        |base| base.join(&expanded),
-    )
+    variables.absolute(text).unwrap_or_else(|| {
+        findings.error(&path, "must be an absolute path");
+        PathBuf::new()
+    })
 }
 
 fn read_media(section: &Section<'_>, findings: &mut Findings) -> MediaConfig {
@@ -147,7 +131,36 @@ fn read_calls(section: &Section<'_>, findings: &mut Findings) -> CallsConfig {
         drain_timeout: section
             .duration(findings, "drain_timeout")
             .unwrap_or(default.drain_timeout),
+        wrap_untrusted: section
+            .boolean(findings, "wrap_untrusted")
+            .unwrap_or(default.wrap_untrusted),
     }
+}
+
+/// What of the section `security` concerns servers; Hermes reads other parts of it.
+pub(crate) fn read_security(section: &Section<'_>, findings: &mut Findings) -> SecurityConfig {
+    let default = SecurityConfig::default();
+    SecurityConfig {
+        osv_check: section
+            .boolean(findings, "osv_check")
+            .unwrap_or(default.osv_check),
+        osv_url: read_osv_url(section, findings).unwrap_or(default.osv_url),
+    }
+}
+
+fn read_osv_url(section: &Section<'_>, findings: &mut Findings) -> Option<String> {
+    let text = section.text(findings, "osv_url", Kind::Url)?;
+    let text = text.trim();
+    let is_one = Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if !is_one {
+        let message = format!(
+            "must be an http or https address, such as `{}`",
+            defaults::OSV_URL
+        );
+        findings.error(&section.path("osv_url"), message);
+    }
+    is_one.then(|| text.to_owned())
 }
 
 fn read_limits(section: &Section<'_>, findings: &mut Findings) -> LimitsConfig {

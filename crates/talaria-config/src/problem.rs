@@ -63,6 +63,8 @@ pub(crate) struct Findings {
     warnings: BTreeSet<String>,
     /// Values out of the environment that must not be shown.
     pub(crate) secrets: SecretValues,
+    /// Those of variables whose names say that they are secret.
+    pub(crate) named_secrets: SecretValues,
 }
 
 impl Findings {
@@ -92,11 +94,12 @@ impl Findings {
     pub(crate) fn absorb_warnings(&mut self, other: Self) {
         self.warnings.extend(other.warnings);
         self.secrets.extend(other.secrets);
+        self.named_secrets.extend(other.named_secrets);
     }
 
-    /// The warnings, sorted by path, and the values that must not be shown.
-    pub(crate) fn into_warnings(self) -> (Vec<String>, SecretValues) {
-        (self.warnings.into_iter().collect(), self.secrets)
+    /// The warnings, sorted by path.
+    pub(crate) fn into_warnings(self) -> Vec<String> {
+        self.warnings.into_iter().collect()
     }
 }
 

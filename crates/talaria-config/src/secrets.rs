@@ -5,24 +5,19 @@ use std::fmt;
 
 use url::Url;
 
+use crate::defaults::MIN_SECRET_CHARS;
+
+mod collect;
+mod names;
+
+pub(crate) use names::{is_secret_name, sounds_secret};
+
 /// What stands where a secret was.
 pub(crate) const MASK: &str = "***";
 
 /// Variables that say where things are, not who may use them.
 const PLAIN_VARIABLES: [&str; 11] = [
     "HOME", "USER", "LOGNAME", "PATH", "PWD", "LANG", "SHELL", "TMPDIR", "TERM", "HOSTNAME", "TZ",
-];
-
-/// Words in the name of an argument or a query key that announce a secret.
-const SECRET_WORDS: [&str; 8] = [
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "key",
-    "auth",
-    "credential",
-    "bearer",
 ];
 
 /// Beginnings of well-known kinds of secrets.
@@ -37,7 +32,26 @@ const SECRET_PREFIXES: [&str; 8] = [
     "Bearer ",
 ];
 
-/// Values that came out of the environment; anything that holds one is shown masked.
+/// Passwords of examples and words of settings: nobody is protected by hiding them, and they
+/// stand in every other text.
+const COMMON_WORDS: [&str; 14] = [
+    "password",
+    "passw0rd",
+    "password1",
+    "changeme",
+    "postgres",
+    "minioadmin",
+    "rabbitmq",
+    "12345678",
+    "localhost",
+    "anonymous",
+    "undefined",
+    "disabled",
+    "required",
+    "optional",
+];
+
+/// Texts that must not be shown; [`fmt::Debug`] shows none of them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretValues(BTreeSet<String>);
 
@@ -50,7 +64,28 @@ impl SecretValues {
         }
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
+    /// Remembers a configured secret and each long line of it, unless it is so short that it
+    /// may stand in any text.
+    pub(crate) fn keep(&mut self, value: &str) {
+        let lines = value.lines().filter(|line| !line.starts_with("-----"));
+        for text in std::iter::once(value).chain(lines) {
+            let text = text.trim();
+            let is_common = COMMON_WORDS
+                .iter()
+                .any(|word| text.eq_ignore_ascii_case(word));
+            if !is_common && text.chars().count() >= MIN_SECRET_CHARS {
+                self.0.insert(text.to_owned());
+            }
+        }
+    }
+
+    /// The texts themselves, for the one place that looks for them.
+    pub fn expose(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Adds the texts of another.
+    pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
@@ -78,20 +113,31 @@ pub(crate) fn mask_args(args: &[String], secrets: &SecretValues) -> Vec<String> 
     args.iter()
         .map(|arg| {
             let hide_whole = after_secret_flag && !arg.starts_with('-');
-            after_secret_flag = arg.starts_with('-') && !arg.contains('=') && is_secret_name(arg);
-            if hide_whole || SECRET_PREFIXES.iter().any(|prefix| arg.starts_with(prefix)) {
+            after_secret_flag = is_secret_flag(arg);
+            if hide_whole || has_secret_prefix(arg) {
                 return MASK.to_owned();
             }
             match arg
                 .split_once('=')
                 .filter(|(name, _)| !name.contains("://"))
             {
-                Some((name, _)) if is_secret_name(name) => format!("{name}={MASK}"),
+                Some((name, _)) if sounds_secret(name) => format!("{name}={MASK}"),
                 Some((name, value)) => format!("{name}={}", mask_value(value, secrets)),
                 None => mask_value(arg, secrets),
             }
         })
         .collect()
+}
+
+/// Whether the argument after this one is a secret.
+fn is_secret_flag(arg: &str) -> bool {
+    arg.starts_with('-') && !arg.contains('=') && sounds_secret(arg)
+}
+
+fn has_secret_prefix(text: &str) -> bool {
+    SECRET_PREFIXES
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
 }
 
 fn mask_value(text: &str, secrets: &SecretValues) -> String {
@@ -120,11 +166,6 @@ pub(crate) fn mask_url(text: &str) -> String {
     }
     url.set_fragment(None);
     url.to_string()
-}
-
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]

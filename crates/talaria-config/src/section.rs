@@ -9,6 +9,7 @@ use crate::defaults::MAX_COUNT;
 use crate::interpolate::Variables;
 use crate::problem::Findings;
 use crate::schema::Kind;
+use crate::secrets::is_secret_name;
 use crate::units::{parse_duration, parse_seconds, parse_size};
 
 /// One map of the tree and where it stands.
@@ -27,6 +28,20 @@ impl<'a> Section<'a> {
             map: value.and_then(Value::as_object),
             variables,
         }
+    }
+
+    /// The whole file.
+    pub(crate) const fn whole(root: &'a Map<String, Value>, variables: Variables<'a>) -> Self {
+        Self {
+            at: String::new(),
+            map: Some(root),
+            variables,
+        }
+    }
+
+    /// Whether a map stands here.
+    pub(crate) const fn is_map(&self) -> bool {
+        self.map.is_some()
     }
 
     /// The section below this one.
@@ -136,11 +151,37 @@ impl<'a> Section<'a> {
     /// Text without blanks around it, none where nothing is left or it is no text: what a key
     /// that Hermes reads too may hold.
     pub(crate) fn word(&self, findings: &mut Findings, key: &str) -> Option<String> {
+        self.word_of(findings, key, Kind::Any)
+    }
+
+    /// The same of another kind, which decides what an unset variable means.
+    pub(crate) fn word_of(&self, findings: &mut Findings, key: &str, kind: Kind) -> Option<String> {
         let value = self.get(key)?;
         scalar_text(value)?;
-        let text = fill(findings, self.variables, &self.path(key), value, Kind::Any)?;
+        let text = fill(findings, self.variables, &self.path(key), value, kind)?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// One of a few words, blanks and case aside.
+    pub(crate) fn one_of<T: Copy>(
+        &self,
+        findings: &mut Findings,
+        key: &str,
+        all: &[T],
+        name: impl Fn(T) -> &'static str,
+    ) -> Option<T> {
+        let text = self.text(findings, key, Kind::Text)?;
+        let found = all
+            .iter()
+            .copied()
+            .find(|value| text.trim().eq_ignore_ascii_case(name(*value)));
+        if found.is_none() {
+            let known: Vec<String> = all.iter().map(|it| format!("`{}`", name(*it))).collect();
+            let message = format!("must be {}", known.join(" or "));
+            findings.error(&self.path(key), message);
+        }
+        found
     }
 
     /// A truth value as the look-up of models reads it: words and 0 or 1; anything else is no
@@ -246,6 +287,9 @@ pub(crate) fn fill(
         }
         if fails {
             findings.secrets.remember(name, value);
+        }
+        if is_secret_name(name) {
+            findings.named_secrets.keep(value);
         }
     }
     for name in &filled.unset {

@@ -4,21 +4,25 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use talaria_types::ServerName;
-use url::Url;
 
-use crate::audit::audit;
+mod http;
+
+use crate::audit::{audit, is_default};
+use crate::command_check;
 use crate::defaults::{
     CONNECT_TIMEOUT, KEEPALIVE_INTERVAL, MIN_KEEPALIVE_INTERVAL, PARALLEL_RPC_CONCURRENCY,
     RPC_CONCURRENCY,
 };
 use crate::interpolate::Variables;
 use crate::problem::{Findings, Problem};
-use crate::schema::Kind;
+use crate::schema::{self, Kind, Place};
 use crate::section::{Section, fill, scalar_text};
-use crate::tree::{NamePrefix, ServerConfig, ServerEntry, ToolFilter, TransportConfig, Trust};
+use crate::tree::{
+    HttpKind, NamePrefix, ProtocolWish, ServerConfig, ServerEntry, ToolFilter, TransportConfig,
+    Trust,
+};
 
 /// Longest name of a server.
 const MAX_NAME_CHARS: usize = 128;
@@ -103,10 +107,16 @@ fn read_section(
     let name_prefix = read_prefix(section, findings);
     let keepalive = section.duration(findings, "keepalive_interval");
     let trust = read_trust(section);
+    let lazy = section.boolean(findings, "lazy").unwrap_or(false);
+    let idle_timeout = read_age(section, findings, "idle_timeout_seconds");
+    let max_lifetime = read_age(section, findings, "max_lifetime_seconds");
+    let protocol = section
+        .one_of(findings, "protocol", ProtocolWish::ALL, |it| it.as_str())
+        .unwrap_or(ProtocolWish::Auto);
     let transport = read_transport(section, findings)?;
     let (is_on, keepalive_default) = match &transport {
         TransportConfig::Stdio { .. } => (switches.client && switches.stdio, None),
-        TransportConfig::Http { .. } => (switches.client, Some(KEEPALIVE_INTERVAL)),
+        TransportConfig::Http(_) => (switches.client, Some(KEEPALIVE_INTERVAL)),
     };
     Some(ServerConfig {
         name: ServerName::from(name),
@@ -121,7 +131,18 @@ fn read_section(
         keepalive_interval: keepalive
             .map(|interval| interval.max(MIN_KEEPALIVE_INTERVAL))
             .or(keepalive_default),
+        lazy,
+        idle_timeout,
+        max_lifetime,
+        protocol,
     })
+}
+
+/// An age, of the entry itself or of its section `lifecycle`; zero means never.
+fn read_age(section: &Section<'_>, findings: &mut Findings, key: &str) -> Option<Duration> {
+    let own = section.duration(findings, key);
+    let nested = section.child("lifecycle").duration(findings, key);
+    own.or(nested).filter(|age| !age.is_zero())
 }
 
 fn read_filter(section: &Section<'_>, findings: &mut Findings) -> ToolFilter {
@@ -162,7 +183,7 @@ fn read_trust(section: &Section<'_>) -> Trust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Stdio,
-    Http,
+    Http(HttpKind),
 }
 
 fn read_transport(section: &Section<'_>, findings: &mut Findings) -> Option<TransportConfig> {
@@ -187,7 +208,7 @@ fn read_transport(section: &Section<'_>, findings: &mut Findings) -> Option<Tran
             );
             None
         }
-        (true, false) if wish == Some(Wish::Http) => {
+        (true, false) if matches!(wish, Some(Wish::Http(_))) => {
             findings.error(
                 &section.path("transport"),
                 "a server reached over HTTP needs `url`",
@@ -199,7 +220,14 @@ fn read_transport(section: &Section<'_>, findings: &mut Findings) -> Option<Tran
             None
         }
         (true, false) => read_stdio(section, findings),
-        (false, true) => read_http(section, findings),
+        (false, true) => {
+            let kind = match wish {
+                Some(Wish::Http(kind)) => kind,
+                Some(Wish::Stdio) | None => HttpKind::Auto,
+            };
+            let http = http::read(section, kind, findings)?;
+            Some(TransportConfig::Http(Box::new(http)))
+        }
     }
 }
 
@@ -212,24 +240,22 @@ fn read_wish(section: &Section<'_>, findings: &mut Findings) -> Option<Option<Wi
     match word.trim().to_ascii_lowercase().replace('_', "-").as_str() {
         "" => Some(None),
         "stdio" => Some(Some(Wish::Stdio)),
-        "http" | "streamable-http" | "streamablehttp" => Some(Some(Wish::Http)),
-        "sse" => {
-            let message = "`sse`, the older HTTP transport, is not available yet; most servers \
-                           offer Streamable HTTP as well, under `/mcp`: remove `transport` and \
-                           set `url` to it";
-            findings.error(&path, message);
-            None
+        "http" | "streamable-http" | "streamablehttp" => {
+            Some(Some(Wish::Http(HttpKind::Streamable)))
         }
+        "sse" => Some(Some(Wish::Http(HttpKind::Sse))),
         _ => {
-            findings.error(&path, "must be `stdio` or `http`");
+            findings.error(&path, "must be `stdio`, `http` or `sse`");
             None
         }
     }
 }
 
 fn read_stdio(section: &Section<'_>, findings: &mut Findings) -> Option<TransportConfig> {
-    if holds_something(section, "headers") {
-        findings.warn(&section.path("headers"), "has no effect on a stdio server");
+    for key in http::KEYS {
+        if holds_something(section, key) && !holds_default(section, key) {
+            findings.warn(&section.path(key), "has no effect on a stdio server");
+        }
     }
     let command = section.text(findings, "command", Kind::Command)?;
     let command = expand(section, findings, "command", command.trim())?;
@@ -244,9 +270,14 @@ fn read_stdio(section: &Section<'_>, findings: &mut Findings) -> Option<Transpor
         )?)),
         None => None,
     };
+    let args = args?;
+    if let Some(refusal) = command_check::refusal(&command, &args) {
+        findings.error(&section.path("command"), refusal);
+        return None;
+    }
     Some(TransportConfig::Stdio {
         command,
-        args: args?,
+        args,
         env,
         cwd,
     })
@@ -258,6 +289,16 @@ fn holds_something(section: &Section<'_>, key: &str) -> bool {
         Some(Value::Array(items)) => !items.is_empty(),
         Some(Value::Object(map)) => !map.is_empty(),
         Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => true,
+    }
+}
+
+/// Whether a key says what would be so without it.
+fn holds_default(section: &Section<'_>, key: &str) -> bool {
+    let place = schema::place(&format!("mcp_servers.*.{key}"));
+    if let (Place::Leaf(known), Some(value)) = (place, section.get(key)) {
+        is_default(known, value)
+    } else {
+        false
     }
 }
 
@@ -333,48 +374,4 @@ fn read_env(section: &Section<'_>, findings: &mut Findings) -> BTreeMap<String, 
         }
     }
     entries.into_iter().collect()
-}
-
-fn read_http(section: &Section<'_>, findings: &mut Findings) -> Option<TransportConfig> {
-    for key in ["args", "env", "cwd"] {
-        if holds_something(section, key) {
-            findings.warn(
-                &section.path(key),
-                "has no effect on a server reached over HTTP",
-            );
-        }
-    }
-    let headers = read_headers(section, findings);
-    let url = section.text(findings, "url", Kind::Url)?;
-    let url = url.trim();
-    match Url::parse(url) {
-        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {
-            Some(TransportConfig::Http {
-                url: url.to_owned(),
-                headers,
-            })
-        }
-        Ok(_) | Err(_) => {
-            let message = "must be an http or https address, such as `http://127.0.0.1:8000/mcp`";
-            findings.error(&section.path("url"), message);
-            None
-        }
-    }
-}
-
-fn read_headers(section: &Section<'_>, findings: &mut Findings) -> BTreeMap<String, String> {
-    let entries = section.text_map(findings, "headers");
-    for (name, value) in &entries {
-        let path = format!("{}.{name}", section.path("headers"));
-        if HeaderName::from_bytes(name.as_bytes()).is_err() {
-            findings.error(&path, "is not a name a header can have");
-        }
-        if HeaderValue::from_str(value.trim()).is_err() {
-            findings.error(&path, "holds characters a header cannot carry");
-        }
-    }
-    entries
-        .into_iter()
-        .map(|(name, value)| (name, value.trim().to_owned()))
-        .collect()
 }

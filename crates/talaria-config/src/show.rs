@@ -1,12 +1,18 @@
 //! The configuration as it took effect, secrets masked.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
 
 use crate::secrets::{MASK, SecretValues, mask_args, mask_url};
 use crate::tree::{
-    Config, MainModel, ProviderFacts, ServerConfig, ServerEntry, TalariaConfig, TransportConfig,
+    Config, HttpConfig, HttpKind, MainModel, ProviderFacts, ServerConfig, ServerEntry,
+    TalariaConfig, TransportConfig, Verify,
 };
 use crate::units::{show_duration, show_size};
+
+mod vision;
 
 impl Config {
     /// Every value that is used, in the shape of the file; tokens, headers, environments and
@@ -16,7 +22,12 @@ impl Config {
         let servers: Map<String, Value> = self
             .servers
             .iter()
-            .map(|(name, entry)| (name.as_str().to_owned(), show_entry(entry, &self.secrets)))
+            .map(|(name, entry)| {
+                (
+                    name.as_str().to_owned(),
+                    show_entry(entry, &self.environment_values),
+                )
+            })
             .collect();
         let (custom, named): (Vec<_>, Vec<_>) = self
             .gate
@@ -28,16 +39,16 @@ impl Config {
             .map(|provider| {
                 (
                     provider.name.clone(),
-                    show_provider(provider, &self.secrets),
+                    show_provider(provider, &self.environment_values),
                 )
             })
             .collect();
         let custom: Vec<Value> = custom
             .into_iter()
-            .map(|provider| show_provider(provider, &self.secrets))
+            .map(|provider| show_provider(provider, &self.environment_values))
             .collect();
         json!({
-            "talaria": show_own(&self.talaria),
+            "talaria": show_own(self),
             "mcp_servers": servers,
             "tool_budget": { "mcp_result_size_chars": self.result_size_chars },
             "agent": {
@@ -48,9 +59,17 @@ impl Config {
                 "embed_target_bytes": self.talaria.images.budget,
                 "max_calls_per_image": self.talaria.images.max_calls_per_image,
             },
-            "model": show_main(&self.gate.main, &self.secrets),
+            "model": show_main(&self.gate.main, &self.environment_values),
             "providers": named,
             "custom_providers": custom,
+            "fallback_providers": vision::providers(&self.vision, &self.environment_values),
+            "auxiliary": { "vision": vision::auxiliary(&self.vision, &self.environment_values) },
+            "security": {
+                "allow_private_urls": self.vision.allow_private_urls,
+                "allow_tun_fakeip": self.vision.allow_tun_fakeip,
+                "osv_check": self.security.osv_check,
+                "osv_url": self.environment_values.mask(&mask_url(&self.security.osv_url)),
+            },
         })
     }
 }
@@ -60,6 +79,7 @@ fn show_main(main: &MainModel, secrets: &SecretValues) -> Value {
         "provider": main.provider,
         "default": main.model,
         "base_url": main.base_url.as_ref().map(|url| secrets.mask(&url.masked())),
+        "api_key": vision::key(main.api_key.as_ref()),
         "api_mode": main.api,
         "supports_vision": main.supports_vision,
     })
@@ -86,13 +106,16 @@ fn show_provider(provider: &ProviderFacts, secrets: &SecretValues) -> Value {
     json!({
         "name": provider.name,
         "base_url": provider.base_url.as_ref().map(|url| secrets.mask(&url.masked())),
+        "api_key": vision::key(provider.api_key.as_ref()),
+        "default_model": provider.default_model,
         "api_mode": provider.api,
         "tool_result_images": images,
         "models": models,
     })
 }
 
-fn show_own(own: &TalariaConfig) -> Value {
+fn show_own(config: &Config) -> Value {
+    let own: &TalariaConfig = &config.talaria;
     let tokens: Vec<Value> = own
         .tokens
         .iter()
@@ -122,9 +145,12 @@ fn show_own(own: &TalariaConfig) -> Value {
             "tiles": own.images.tiles.as_str(),
             "image_delivery": own.images.image_delivery.as_str(),
         },
+        "vision": vision::own(&config.vision),
         "calls": {
+            "describe_images": config.vision.describe_images.as_str(),
             "max_call_duration": show_duration(own.calls.max_call_duration),
             "drain_timeout": show_duration(own.calls.drain_timeout),
+            "wrap_untrusted": own.calls.wrap_untrusted,
         },
         "limits": {
             "message_bytes": show_size(own.limits.message_bytes as u64),
@@ -134,6 +160,7 @@ fn show_own(own: &TalariaConfig) -> Value {
             "stderr_log_bytes": show_size(own.limits.stderr_log_bytes),
             "blocking_jobs": own.limits.blocking_jobs,
         },
+        "watch_config": own.watch_config,
     })
 }
 
@@ -145,12 +172,6 @@ fn show_entry(entry: &ServerEntry, secrets: &SecretValues) -> Value {
 }
 
 fn show_server(server: &ServerConfig, secrets: &SecretValues) -> Value {
-    let masked = |names: Vec<&String>| -> Map<String, Value> {
-        names
-            .into_iter()
-            .map(|name| (name.clone(), Value::from(MASK)))
-            .collect()
-    };
     let mut shown = match &server.transport {
         TransportConfig::Stdio {
             command,
@@ -160,13 +181,10 @@ fn show_server(server: &ServerConfig, secrets: &SecretValues) -> Value {
         } => json!({
             "command": secrets.mask(command),
             "args": mask_args(args, secrets),
-            "env": masked(env.keys().collect()),
+            "env": masked(env),
             "cwd": cwd.as_ref().map(|path| path.display().to_string()),
         }),
-        TransportConfig::Http { url, headers } => json!({
-            "url": secrets.mask(&mask_url(url)),
-            "headers": masked(headers.keys().collect()),
-        }),
+        TransportConfig::Http(http) => show_http(http, secrets),
     };
     let rest = json!({
         "enabled": server.enabled,
@@ -176,6 +194,10 @@ fn show_server(server: &ServerConfig, secrets: &SecretValues) -> Value {
         "name_prefix": server.name_prefix.as_str(),
         "trust": server.trust.as_str(),
         "keepalive_interval": server.keepalive_interval.map(show_duration),
+        "lazy": server.lazy,
+        "idle_timeout_seconds": show_duration(server.idle_timeout.unwrap_or_default()),
+        "max_lifetime_seconds": show_duration(server.max_lifetime.unwrap_or_default()),
+        "protocol": server.protocol.as_str(),
         "tools": {
             "include": server.tools.include,
             "exclude": server.tools.exclude,
@@ -187,4 +209,47 @@ fn show_server(server: &ServerConfig, secrets: &SecretValues) -> Value {
         shown.extend(rest);
     }
     shown
+}
+
+fn show_http(http: &HttpConfig, secrets: &SecretValues) -> Value {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let transport = match http.kind {
+        HttpKind::Auto => None,
+        HttpKind::Streamable | HttpKind::Sse => Some(http.kind.as_str()),
+    };
+    let verify = match &http.tls.verify {
+        Verify::System => json!(true),
+        Verify::Off => json!(false),
+        Verify::Ca(file) => json!(file.display().to_string()),
+    };
+    let cert = match &http.tls.key_password {
+        None => json!(path(&http.tls.client_cert)),
+        Some(_) => json!([
+            path(&http.tls.client_cert),
+            path(&http.tls.client_key),
+            MASK
+        ]),
+    };
+    let identity = http
+        .identity_header
+        .as_ref()
+        .map(|(name, _)| json!({ "name": name, "value_from": "static", "value": MASK }));
+    json!({
+        "url": secrets.mask(&http.masked_url()),
+        "headers": masked(&http.headers),
+        "transport": transport,
+        "ssl_verify": verify,
+        "client_cert": cert,
+        "client_key": path(&http.tls.client_key),
+        "strict_redirect_headers": http.strict_redirect_headers,
+        "skip_preflight": http.skip_preflight,
+        "identity_header": identity,
+    })
+}
+
+fn masked(values: &BTreeMap<String, String>) -> Map<String, Value> {
+    let names = values.keys();
+    names
+        .map(|name| (name.clone(), Value::from(MASK)))
+        .collect()
 }

@@ -10,18 +10,29 @@ use std::time::Duration;
 use talaria_types::ServerName;
 
 mod gate;
+mod http;
 mod images;
+mod server;
+mod vision;
 
 pub use gate::{
     Endpoint, GateConfig, ImageInputMode, MainModel, ModelFacts, ProviderFacts, ToolResultImages,
 };
+pub use http::{HttpConfig, HttpKind, TlsConfig, Verify};
 pub use images::{ImageDelivery, ImagesConfig, Tiles};
+pub use server::{
+    NamePrefix, ProtocolWish, ServerConfig, ServerEntry, ToolFilter, TransportConfig, Trust,
+};
+pub(crate) use vision::is_nobody;
+pub use vision::{
+    BackendConfig, DescribeImages, ImageForm, KeyRing, McpFallback, Pattern, Secret, VisionConfig,
+};
 
 use crate::defaults;
-use crate::secrets::{SecretValues, mask_url};
+use crate::secrets::SecretValues;
 
 /// Everything an operator can set, checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The section `talaria`.
     pub talaria: TalariaConfig,
@@ -32,8 +43,14 @@ pub struct Config {
     pub result_size_chars: usize,
     /// Whether pictures reach a model.
     pub gate: GateConfig,
+    /// What describes pictures.
+    pub vision: VisionConfig,
+    /// What is asked about what servers run.
+    pub security: SecurityConfig,
     /// Values that came out of the environment; [`Config::show`] never shows them.
-    pub secrets: SecretValues,
+    pub environment_values: SecretValues,
+    /// Those of variables whose names say that they are secret; see [`Config::secrets`].
+    pub environment_secrets: SecretValues,
     /// Problems that do not stop the service, each with its key path.
     pub warnings: Vec<String>,
 }
@@ -47,14 +64,17 @@ impl Config {
             servers: BTreeMap::new(),
             result_size_chars: defaults::RESULT_SIZE_CHARS,
             gate: GateConfig::default(),
-            secrets: SecretValues::default(),
+            vision: VisionConfig::default(),
+            security: SecurityConfig::default(),
+            environment_values: SecretValues::default(),
+            environment_secrets: SecretValues::default(),
             warnings: Vec::new(),
         }
     }
 }
 
 /// The section `talaria`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TalariaConfig {
     /// Where HTTP listens.
     pub listen: SocketAddr,
@@ -74,6 +94,8 @@ pub struct TalariaConfig {
     pub calls: CallsConfig,
     /// Bounds.
     pub limits: LimitsConfig,
+    /// Whether changes of the file are applied without a command.
+    pub watch_config: bool,
 }
 
 impl TalariaConfig {
@@ -90,12 +112,13 @@ impl TalariaConfig {
             images: ImagesConfig::default(),
             calls: CallsConfig::default(),
             limits: LimitsConfig::default(),
+            watch_config: true,
         }
     }
 }
 
 /// One bearer token.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenConfig {
     /// Name for logs and ownership of artifacts.
     pub name: String,
@@ -156,7 +179,7 @@ impl Scope {
 }
 
 /// `talaria.media`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MediaConfig {
     /// Quota of the whole store.
     pub max_bytes: u64,
@@ -183,12 +206,15 @@ impl Default for MediaConfig {
 }
 
 /// `talaria.calls`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CallsConfig {
     /// Upper bound of any call.
     pub max_call_duration: Duration,
     /// How long draining waits for calls that run.
     pub drain_timeout: Duration,
+    /// Whether formats `text` and `hermes` put results into an element that says they are data
+    /// (specification 1.12).
+    pub wrap_untrusted: bool,
 }
 
 impl Default for CallsConfig {
@@ -196,12 +222,13 @@ impl Default for CallsConfig {
         Self {
             max_call_duration: defaults::MAX_CALL_DURATION,
             drain_timeout: defaults::DRAIN_TIMEOUT,
+            wrap_untrusted: false,
         }
     }
 }
 
 /// `talaria.limits`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LimitsConfig {
     /// One message of a server.
     pub message_bytes: usize,
@@ -230,200 +257,20 @@ impl Default for LimitsConfig {
     }
 }
 
-/// One entry of `mcp_servers`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ServerEntry {
-    /// Ready to use.
-    Usable(Box<ServerConfig>),
-    /// Refused; the others still start.
-    Broken {
-        /// What is wrong, with its key path.
-        problem: String,
-    },
+/// What of the section `security` concerns servers (specification 6.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecurityConfig {
+    /// Whether packages are looked up among known malware before a launcher runs them.
+    pub osv_check: bool,
+    /// Where they are looked up.
+    pub osv_url: String,
 }
 
-/// A usable server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerConfig {
-    /// Its key under `mcp_servers`.
-    pub name: ServerName,
-    /// How it is reached.
-    pub transport: TransportConfig,
-    /// Whether it is started at all.
-    pub enabled: bool,
-    /// Idle timer of a call; progress renews it.
-    pub timeout: Duration,
-    /// Connect and initialise.
-    pub connect_timeout: Duration,
-    /// RPCs at a time (design decision 20).
-    pub rpc_concurrency: NonZeroUsize,
-    /// Which tools are offered.
-    pub tools: ToolFilter,
-    /// `name_prefix: none` offers tools under their own names.
-    pub name_prefix: NamePrefix,
-    /// Whether its write tools need an approval.
-    pub trust: Trust,
-    /// How often an idle session is probed; `None` where the specification says not at all
-    /// (stdio servers without an explicit interval).
-    pub keepalive_interval: Option<Duration>,
-}
-
-impl ServerConfig {
-    /// A server over a child process, everything else at its default.
-    #[must_use]
-    pub fn stdio(
-        name: impl Into<ServerName>,
-        command: impl Into<String>,
-        args: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Self {
-        let transport = TransportConfig::Stdio {
-            command: command.into(),
-            args: args.into_iter().map(Into::into).collect(),
-            env: BTreeMap::new(),
-            cwd: None,
-        };
-        Self::with_transport(name.into(), transport)
-    }
-
-    /// A server over Streamable HTTP, everything else at its default.
-    #[must_use]
-    pub fn http(name: impl Into<ServerName>, url: impl Into<String>) -> Self {
-        let transport = TransportConfig::Http {
-            url: url.into(),
-            headers: BTreeMap::new(),
-        };
-        Self::with_transport(name.into(), transport)
-    }
-
-    /// A server with this transport, everything else at its default.
-    #[must_use]
-    pub fn with_transport(name: ServerName, transport: TransportConfig) -> Self {
-        let keepalive_interval = match &transport {
-            TransportConfig::Stdio { .. } => None,
-            TransportConfig::Http { .. } => Some(defaults::KEEPALIVE_INTERVAL),
-        };
+impl Default for SecurityConfig {
+    fn default() -> Self {
         Self {
-            name,
-            transport,
-            enabled: true,
-            timeout: defaults::TOOL_CALL_TIMEOUT,
-            connect_timeout: defaults::CONNECT_TIMEOUT,
-            rpc_concurrency: defaults::RPC_CONCURRENCY,
-            tools: ToolFilter::default(),
-            name_prefix: NamePrefix::Default,
-            trust: Trust::Full,
-            keepalive_interval,
+            osv_check: true,
+            osv_url: defaults::OSV_URL.to_owned(),
         }
     }
-}
-
-/// Whether a server's write tools may run without an approval (specification 6.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// They may.
-    Full,
-    /// Whoever calls must hold scope `approve` and say so. Any word but `full` means this.
-    Untrusted,
-}
-
-impl Trust {
-    /// The word in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Untrusted => "untrusted",
-        }
-    }
-}
-
-/// How a server's tools are named publicly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamePrefix {
-    /// `mcp__server__tool`.
-    Default,
-    /// The tool's own name, sanitised.
-    None,
-}
-
-/// How a server is reached.
-#[derive(Clone, PartialEq)]
-pub enum TransportConfig {
-    /// A child process that speaks over its stdin and stdout.
-    Stdio {
-        /// Program, as configured.
-        command: String,
-        /// Arguments.
-        args: Vec<String>,
-        /// Its own environment, added to the allow-list.
-        env: BTreeMap<String, String>,
-        /// Working directory.
-        cwd: Option<PathBuf>,
-    },
-    /// Streamable HTTP.
-    Http {
-        /// Endpoint.
-        url: String,
-        /// Headers sent with every request; values are secrets.
-        headers: BTreeMap<String, String>,
-    },
-}
-
-impl NamePrefix {
-    /// The word in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::None => "none",
-        }
-    }
-}
-
-impl TransportConfig {
-    /// OpenTelemetry's `network.transport`: `pipe` or `tcp`.
-    #[must_use]
-    pub const fn network_transport(&self) -> &'static str {
-        match self {
-            Self::Stdio { .. } => "pipe",
-            Self::Http { .. } => "tcp",
-        }
-    }
-}
-
-impl fmt::Debug for TransportConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio {
-                command,
-                args,
-                env,
-                cwd,
-            } => f
-                .debug_struct("Stdio")
-                .field("command", command)
-                .field("args", &format_args!("[{} hidden]", args.len()))
-                .field("env", &env.keys())
-                .field("cwd", cwd)
-                .finish(),
-            Self::Http { url, headers } => f
-                .debug_struct("Http")
-                .field("url", &mask_url(url))
-                .field("headers", &headers.keys())
-                .finish(),
-        }
-    }
-}
-
-/// Which tools of a server are offered (specification 4.9).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolFilter {
-    /// Names or shell wildcards; beats `exclude` when present.
-    pub include: Option<Vec<String>>,
-    /// Names or shell wildcards.
-    pub exclude: Vec<String>,
-    /// No resource utilities even where the capability is advertised.
-    pub without_resources: bool,
-    /// No prompt utilities even where the capability is advertised.
-    pub without_prompts: bool,
 }

@@ -122,7 +122,9 @@ fn documented_defaults_are_the_real_ones() {
     }
     for key in KEYS.iter().filter(|key| key.stage == Stage::Used) {
         let names: Vec<_> = key.path.split('.').collect();
-        if !matches!(names[0], "talaria" | "mcp_servers") && !key.default.is_empty() {
+        let is_in_list = key.path.contains("[]");
+        if !matches!(names[0], "talaria" | "mcp_servers") && !is_in_list && !key.default.is_empty()
+        {
             let open: String = names.iter().map(|name| format!("{{{name}: ")).collect();
             let line = format!("{open}{}{}", key.default, "}".repeat(names.len()));
             let one = load(&line, &environment(), &Source::default()).expect("valid");
@@ -133,4 +135,17 @@ fn documented_defaults_are_the_real_ones() {
     let spelt = load(&text, &environment(), &Source::default()).expect("valid");
     assert_eq!(spelt.warnings, Vec::<String>::new());
     assert_eq!(spelt.show(), plain.show());
+}
+
+#[test]
+fn every_variable_that_holds_a_key_is_documented() {
+    let page = fs::read_to_string(root().join("docs/config.md")).expect("docs/config.md is there");
+    for (provider, variables) in talaria_config::defaults::KEY_VARIABLES {
+        for variable in *variables {
+            assert!(
+                page.contains(&format!("`{variable}`")),
+                "{provider}: {variable}"
+            );
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Secret;
 use crate::secrets::mask_url;
 
 /// `agent.image_input_mode` (specification 2.1).
@@ -66,6 +67,10 @@ pub struct MainModel {
     pub model: Option<String>,
     /// Endpoint.
     pub base_url: Option<Endpoint>,
+    /// Key.
+    pub api_key: Option<Secret>,
+    /// Why there is no key although one was meant.
+    pub key_problem: Option<String>,
     /// API shape.
     pub api: Option<String>,
     /// `model.supports_vision`, coerced (specification 2.3).
@@ -113,6 +118,12 @@ pub struct ProviderFacts {
     pub is_custom: bool,
     /// Endpoint.
     pub base_url: Option<Endpoint>,
+    /// Key.
+    pub api_key: Option<Secret>,
+    /// Why there is no key although one was meant.
+    pub key_problem: Option<String>,
+    /// The model where nobody names one.
+    pub default_model: Option<String>,
     /// API shape.
     pub api: Option<String>,
     /// Whether its tool results may carry pictures.

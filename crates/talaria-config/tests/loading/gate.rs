@@ -50,6 +50,8 @@ fn a_vision_backend_is_explicit_when_it_is_named() {
         ("{ base_url: 'http://127.0.0.1:1' }", true),
         ("{ provider: openrouter }", true),
         ("{ provider: main }", true),
+        ("{ provider: none }", false),
+        ("{ provider: ' OFF ' }", false),
     ] {
         let gate = gate(&format!("auxiliary: {{ vision: {vision} }}"));
         assert_eq!(gate.explicit_aux, explicit, "{vision}");

@@ -1,6 +1,11 @@
 //! Hermes' sections, and sections that are misspelt.
 
-use talaria_config::{ImageInputMode, ServerEntry};
+use std::time::Duration;
+
+use talaria_config::{
+    HttpKind, ImageInputMode, ProtocolWish, ServerEntry, TransportConfig, Trust, Verify,
+};
+use talaria_types::ServerName;
 
 use crate::{good, problems};
 
@@ -14,7 +19,7 @@ custom_providers: [{ name: mine, models: { m: { vision: true } } }]
 fallback_providers: [{ provider: a, model: b }]
 agent: { image_input_mode: " Native ", max_turns: 60, reasoning: { effort: high } }
 auxiliary:
-  vision: { provider: openai, model: m, timeout: 60, fallback_chain: [{ provider: x }], mcp_fallback: [{ server: s, tool: t, image_form: path }] }
+  vision: { provider: openai, model: m, timeout: 60, fallback_chain: [{ provider: x }], mcp_fallback: [{ server: a, tool: t, image_form: path }] }
   compression: { model: z }
 vision: { embed_target_bytes: "x" }
 terminal: { backend: local }
@@ -48,6 +53,101 @@ mcp_servers:
             "model.supports_vision: is not true or false and is ignored",
             "vision.embed_target_bytes: is not a number of bytes; 262144 is used",
         ]
+    );
+}
+
+/// Everything Hermes knows of a server, in one file.
+const EVERYTHING: &str = r#"
+_config_version: 12
+mcp: { client: "on", stdio_servers: true }
+timeouts: { mcp: { tool_call: 240 } }
+agent: { image_input_mode: auto }
+tool_budget: { mcp_result_size_chars: 40000 }
+gateway: { max_inbound_media_bytes: 134217728 }
+security: { allow_private_urls: false, allow_tun_fakeip: false }
+mcp_servers:
+  files:
+    command: "${userHome}/bin/npx"
+    args: "-y @modelcontextprotocol/server-filesystem '${workspaceFolder}${/}docs'"
+    env: { API_KEY: "${env:KEY}", LEVEL: 3 }
+    cwd: ~/work
+    enabled: "yes"
+    timeout: 300
+    connect_timeout: 60
+    keepalive_interval: 2
+    idle_timeout_seconds: 900
+    max_lifetime_seconds: 86400
+    lazy: "on"
+    supports_parallel_tool_calls: true
+    trust: trusted-ish
+    tools: { include: "read_*", exclude: [read_secret], resources: false, prompts: "no" }
+    sampling: { enabled: true, model: m, allowed_models: [a], max_rpm: 10, timeout: 30, max_tokens_cap: 4096, max_tool_rounds: 5, log_level: info, expose_client_tools: false }
+    elicitation: { enabled: true, timeout: 300 }
+  remote:
+    url: "https://mcp.example.com/mcp"
+    headers: { Authorization: "Bearer ${KEY}", X-Team: docs }
+    transport: sse
+    ssl_verify: /etc/ssl/corp.pem
+    client_cert: [/etc/me.pem, /etc/me.key, "${KEY}"]
+    identity_header: { name: X-Agent, value_from: static, value: hermes }
+    strict_redirect_headers: true
+    skip_preflight: true
+    protocol: legacy
+    lifecycle: { idle_timeout_seconds: 0, max_lifetime_seconds: 3600 }
+    auth: oauth
+    oauth: { client_id: c, client_secret: s, scope: "a b", redirect_port: 8910, redirect_uri: "http://localhost:8910/cb", redirect_host: localhost, client_name: Hermes, client_metadata_url: "https://h/c.json", cimd: true, user_agent: u, timeout: 300, flow: authorization_code }
+  off: { command: old-server, enabled: false }
+"#;
+
+#[test]
+fn everything_hermes_knows_of_a_server_is_read() {
+    let config = good(EVERYTHING);
+    let server = |name: &str| match &config.servers[&ServerName::from(name)] {
+        ServerEntry::Usable(server) => server.as_ref().clone(),
+        ServerEntry::Broken { problem } => panic!("{problem}"),
+    };
+    let files = server("files");
+    let TransportConfig::Stdio { command, args, .. } = &files.transport else {
+        panic!("not stdio")
+    };
+    assert_eq!(command, "/home/me/bin/npx");
+    assert_eq!(
+        args,
+        &[
+            "-y",
+            "@modelcontextprotocol/server-filesystem",
+            "/srv/work/docs"
+        ]
+    );
+    let seconds = |duration: Option<Duration>| duration.map(|it| it.as_secs());
+    assert!(files.lazy && files.enabled);
+    assert_eq!(seconds(files.keepalive_interval), Some(5));
+    assert_eq!(seconds(files.idle_timeout), Some(900));
+    assert_eq!(seconds(files.max_lifetime), Some(86_400));
+    assert_eq!(files.trust, Trust::Untrusted);
+    let remote = server("remote");
+    let TransportConfig::Http(http) = &remote.transport else {
+        panic!("not over HTTP")
+    };
+    assert_eq!(http.kind, HttpKind::Sse);
+    assert_eq!(http.tls.verify, Verify::Ca("/etc/ssl/corp.pem".into()));
+    assert_eq!(remote.timeout, Duration::from_secs(240));
+    assert_eq!(remote.protocol, ProtocolWish::Legacy);
+    assert_eq!(seconds(remote.max_lifetime), Some(3_600));
+    assert!(!server("off").enabled);
+    let unused: Vec<_> = config
+        .warnings
+        .iter()
+        .map(|line| line.split_once(": ").unwrap_or((line, "")))
+        .collect();
+    assert!(
+        unused
+            .iter()
+            .all(|(path, told)| *told == "is accepted but not used yet"
+                && (path.contains(".oauth.")
+                    || path.contains(".sampling.")
+                    || path.ends_with(".auth"))),
+        "{unused:?}"
     );
 }
 

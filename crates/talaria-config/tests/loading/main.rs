@@ -6,17 +6,21 @@
     reason = "test support fails the test"
 )]
 
+mod difference;
 mod gate;
 mod hermes;
+mod http;
 mod images;
 mod own;
 mod robustness;
+mod secrets;
 mod server;
+mod vision;
 
 use std::collections::BTreeMap;
 
 use talaria_config::{
-    Config, ConfigErrors, ServerConfig, ServerEntry, Source, TransportConfig, load,
+    Config, ConfigErrors, HttpConfig, ServerConfig, ServerEntry, Source, TransportConfig, load,
 };
 use talaria_types::ServerName;
 
@@ -78,6 +82,13 @@ pub(crate) fn broken(text: &str) -> String {
 pub(crate) fn args(text: &str) -> Vec<String> {
     match server(text).transport {
         TransportConfig::Stdio { args, .. } => args,
-        TransportConfig::Http { .. } => panic!("not stdio"),
+        TransportConfig::Http(_) => panic!("not stdio"),
+    }
+}
+
+pub(crate) fn http(text: &str) -> HttpConfig {
+    match server(text).transport {
+        TransportConfig::Http(http) => *http,
+        TransportConfig::Stdio { .. } => panic!("not over HTTP"),
     }
 }

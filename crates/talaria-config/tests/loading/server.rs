@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use talaria_config::{
-    Config, NamePrefix, ServerConfig, ServerEntry, Source, TransportConfig, Trust, load,
+    Config, HttpKind, NamePrefix, ServerConfig, ServerEntry, Source, TransportConfig, Trust, load,
 };
 use talaria_types::ServerName;
 
-use crate::{args, broken, environment, good, problems, server};
+use crate::{args, broken, environment, good, http, problems, server};
 
 #[test]
 fn k01_unset_variables_break_the_server_where_they_matter() {
@@ -277,15 +277,15 @@ fn wrong_values_of_a_server_are_named() {
         ),
         (
             "{ url: http://h, transport: carrier pigeon }",
-            "transport: must be `stdio` or `http`",
+            "transport: must be `stdio`, `http` or `sse`",
         ),
         (
             "{ url: 'h/mcp' }",
-            "url: must be an http or https address, such as `http://127.0.0.1:8000/mcp`",
+            "url: must be an http or https address, such as `http://127.0.0.1:8000/mcp`, or a socket, such as `unix:///run/server.sock`",
         ),
         (
             "{ url: file:///etc/passwd }",
-            "url: must be an http or https address, such as `http://127.0.0.1:8000/mcp`",
+            "url: must be an http or https address, such as `http://127.0.0.1:8000/mcp`, or a socket, such as `unix:///run/server.sock`",
         ),
         (
             "{ url: http://h, headers: { 'a b': c } }",
@@ -305,18 +305,7 @@ fn wrong_values_of_a_server_are_named() {
 }
 
 #[test]
-fn transport_sse_is_refused_with_advice() {
-    let problem = broken("{ url: http://h/sse, transport: sse }");
-    assert!(
-        problem.starts_with(
-            "mcp_servers.s.transport: `sse`, the older HTTP transport, is not available yet"
-        ),
-        "{problem}"
-    );
-}
-
-#[test]
-fn spellings_of_streamable_http_are_accepted() {
+fn forms_of_http_are_told_apart() {
     for word in [
         "http",
         "streamable-http",
@@ -324,21 +313,27 @@ fn spellings_of_streamable_http_are_accepted() {
         "streamableHttp",
         "HTTP",
     ] {
-        server(&format!("{{ url: http://h, transport: {word} }}"));
+        let read = http(&format!("{{ url: http://h, transport: {word} }}"));
+        assert_eq!(read.kind, HttpKind::Streamable, "{word}");
     }
+    assert_eq!(
+        http("{ url: http://h, transport: sse }").kind,
+        HttpKind::Sse
+    );
+    assert_eq!(http("{ url: http://h }").kind, HttpKind::Auto);
 }
 
 #[test]
 fn odd_keys_of_a_server_leave_warnings_only() {
     let config = good(
-        "mcp_servers: { s: { command: x, description: d, headers: { a: b }, lazy: true, protocol: auto, sampling: { max_rpm: 10, timeout: 30s } } }",
+        "mcp_servers: { s: { command: x, description: d, headers: { a: b }, ssl_verify: false, protocol: auto, sampling: { max_rpm: 10, timeout: 30s } } }",
     );
     assert_eq!(
         config.warnings,
         [
             "mcp_servers.s.description: is not a known key and is ignored",
             "mcp_servers.s.headers: has no effect on a stdio server",
-            "mcp_servers.s.lazy: is accepted but not used yet",
+            "mcp_servers.s.ssl_verify: has no effect on a stdio server",
         ]
     );
 }
