@@ -18,6 +18,10 @@ mod route_facts;
 mod local;
 mod probe;
 mod refusals;
+mod tls;
+
+pub mod describe;
+pub mod fetch;
 
 mod explanation;
 mod gatekeeper;

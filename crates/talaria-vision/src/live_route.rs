@@ -136,7 +136,7 @@ fn is_same_provider(main: &str, asked: &str) -> bool {
 }
 
 /// The name without `custom:` in front.
-fn bare(name: &str) -> &str {
+pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix("custom:").map_or(name, str::trim)
 }
 

@@ -193,10 +193,7 @@ async fn probe(client: &reqwest::Client, question: &Question) -> Finding {
 }
 
 fn client() -> Option<reqwest::Client> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing a race here means that somebody else has just done it.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
+    crate::tls::set_up();
     reqwest::Client::builder()
         .no_proxy()
         .redirect(Policy::none())
