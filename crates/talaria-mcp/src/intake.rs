@@ -9,6 +9,7 @@ mod handshake;
 mod message;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{ErrorCode as RpcErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
@@ -40,6 +41,7 @@ pub(crate) struct Intake {
     sink: Arc<dyn PayloadSink>,
     blocking: BlockingPool,
     events: mpsc::Sender<SessionEvent>,
+    was_noisy: AtomicBool,
 }
 
 impl Intake {
@@ -57,6 +59,7 @@ impl Intake {
             sink,
             blocking,
             events,
+            was_noisy: AtomicBool::new(false),
         }
     }
 
@@ -197,9 +200,14 @@ impl Intake {
         events::wire_fault(&self.server, failure.code(), failure.detail());
     }
 
+    /// Told loudly once in a session: some servers write their log there.
     fn noise(&self) {
-        let detail = "a line that is no message was ignored";
-        events::wire_fault(&self.server, ErrorCode::MalformedMessage, detail);
+        if self.was_noisy.swap(true, Ordering::Relaxed) {
+            events::wire_noise(&self.server);
+        } else {
+            let detail = "a line that is no message was ignored; further ones are only counted";
+            events::wire_fault(&self.server, ErrorCode::MalformedMessage, detail);
+        }
     }
 
     fn tell(&self, event: SessionEvent) {

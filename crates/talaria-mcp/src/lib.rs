@@ -1,5 +1,5 @@
-//! MCP client through rmcp: stdio and Streamable HTTP transports with bounded, tolerant framing,
-//! payload staging and a guard process against orphans.
+//! MCP client through rmcp: transports over stdio, Streamable HTTP and the older HTTP+SSE with
+//! bounded, tolerant framing, payload staging and a guard process against orphans.
 //!
 //! Results stay raw: the transport keeps each `result` as small JSON plus payload handles and
 //! lets only the handshake be typed. All waits are bounded by what the caller passes in.
@@ -7,9 +7,11 @@
 pub mod session;
 pub mod wire;
 
+mod habits;
 mod http;
 mod intake;
 mod oversize;
+mod packages;
 mod process;
 mod spawn;
 mod sse;
@@ -22,6 +24,8 @@ pub mod framing;
 pub mod guard;
 
 pub use guard::Guard;
+pub use habits::Habits;
+pub use packages::PackageCheck;
 pub use session::{
     ClosedBy, ConnectOptions, PeerInfo, Rpc, RpcLimits, Session, SessionEvent, connect,
 };

@@ -3,6 +3,7 @@
 mod connect;
 mod handler;
 mod listen;
+mod reach;
 mod request;
 mod shared;
 
@@ -11,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use talaria_config::TransportConfig;
+use talaria_config::{ProtocolWish, TransportConfig};
 use talaria_types::{Deadline, Failure, PayloadSink, RawResult, ServerName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::Guard;
+use crate::{Guard, Habits, PackageCheck};
 use shared::Shared;
 
 pub use connect::connect;
@@ -28,6 +29,8 @@ pub struct ConnectOptions {
     pub server: ServerName,
     /// How it is reached.
     pub transport: TransportConfig,
+    /// Which revisions of the protocol are spoken with it.
+    pub protocol: ProtocolWish,
     /// Connect and initialise until then.
     pub deadline: Deadline,
     /// One message of the server.
@@ -44,6 +47,10 @@ pub struct ConnectOptions {
     pub stderr_log_bytes: u64,
     /// Environment the allow-list draws from.
     pub environment: Arc<std::collections::BTreeMap<String, String>>,
+    /// What earlier sessions taught, shared by all servers.
+    pub habits: Habits,
+    /// Asked before a launcher runs a package; shared by all servers.
+    pub packages: Option<PackageCheck>,
     /// Bounded; a full channel drops the event and counts it.
     pub events: mpsc::Sender<SessionEvent>,
 }

@@ -153,7 +153,7 @@ fn find(
 }
 
 fn not_found(detail: String) -> Failure {
-    Failure::new(ErrorCode::ConnectFailed, detail)
+    Failure::new(ErrorCode::CommandNotFound, detail)
 }
 
 fn is_executable(program: &Path) -> bool {
@@ -227,7 +227,7 @@ mod tests {
             "~/no-such-4711",
         ] {
             let failure = Launch::prepare(request(command), &ours).unwrap_err();
-            assert_eq!(failure.code(), ErrorCode::ConnectFailed);
+            assert_eq!(failure.code(), ErrorCode::CommandNotFound);
             assert!(failure.detail().contains(command), "{}", failure.detail());
         }
     }

@@ -40,6 +40,8 @@ pub(crate) enum Event {
 /// The fields of an event that anybody here reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventParts {
+    /// What kind of event it is; `message` where the server names none.
+    pub(crate) name: Option<String>,
     /// Lines of data, joined by line breaks.
     pub(crate) data: Vec<u8>,
     /// Id to resume after.
@@ -195,6 +197,7 @@ impl EventFramer {
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => self.begin_data(),
+            "event" => self.parts.name = Some(value.to_owned()),
             "id" if !value.contains('\0') => self.parts.id = Some(value.to_owned()),
             "retry" => self.parts.retry = value.parse().ok().or(self.parts.retry),
             _ => {}
@@ -211,7 +214,8 @@ impl EventFramer {
             self.events
                 .push_back(Event::OversizeEnded { head, tail, bytes });
         }
-        if parts != EventParts::default() {
+        // A name alone makes no event (HTML standard, 9.2.6), and neither does nothing.
+        if !parts.data.is_empty() || parts.id.is_some() || parts.retry.is_some() {
             self.events.push_back(Event::Message(parts));
         }
     }
@@ -234,6 +238,7 @@ mod tests {
 
     fn message(data: &str, id: Option<&str>, retry: Option<u64>) -> Event {
         Event::Message(EventParts {
+            name: None,
             data: data.as_bytes().to_vec(),
             id: id.map(str::to_owned),
             retry,
@@ -243,8 +248,9 @@ mod tests {
     #[test]
     fn reads_events_whatever_their_line_ends() {
         for end in ["\n", "\r\n", "\r"] {
-            let body = "event: message|data: {\"a\":1}|id: 7||: comment||retry: 500|id: 8||data:x|data: y||"
-                .replace('|', end);
+            let body =
+                "data: {\"a\":1}|id: 7||: comment||retry: 500|id: 8||event: x||data:x|data: y||"
+                    .replace('|', end);
             assert_eq!(
                 events(100, &[body.as_bytes()]),
                 [
@@ -255,6 +261,21 @@ mod tests {
                 "{end:?}"
             );
         }
+    }
+
+    #[test]
+    fn an_event_has_the_name_that_stands_in_it_and_no_other() {
+        let names: Vec<Option<String>> =
+            events(100, &[b"event: endpoint\ndata: /m\n\ndata: x\n\n"])
+                .into_iter()
+                .map(|event| {
+                    let Event::Message(parts) = event else {
+                        panic!("{event:?}")
+                    };
+                    parts.name
+                })
+                .collect();
+        assert_eq!(names, [Some("endpoint".to_owned()), None]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-const CHUNK_BYTES: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 8 * 1024;
 
 /// What may wait for the disk.
 const PENDING_BYTES: usize = 128 * 1024;

@@ -26,7 +26,11 @@ const OUTGOING_FRAMES: usize = 64;
 /// Messages read ahead of rmcp.
 const INCOMING_MESSAGES: usize = 16;
 
-const CHUNK_BYTES: usize = 64 * 1024;
+/// What is read at a time while nothing of size comes; every session holds it.
+const CHUNK_BYTES: usize = 8 * 1024;
+
+/// What is read at a time while something does: as much as a pipe holds.
+const BIG_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Both ends of a server's pipes, as rmcp sees them.
 #[derive(Debug)]
@@ -158,7 +162,7 @@ impl StdioTransport {
             if let Some(incoming) = made_up.upgrade()
                 && intake.calls.waiting(id).is_some()
             {
-                intake.calls.forget(id);
+                intake.calls.discovered_in_vain(id);
                 let error = ErrorData::new(
                     RpcErrorCode::METHOD_NOT_FOUND,
                     "the server is silent to server/discover",
@@ -236,7 +240,7 @@ async fn read_all<R: AsyncRead + Unpin>(
             Some(piece) if !piece.is_empty() => framer.push(piece),
             Some(_) | None => framer.finish(),
         }
-        if framer.pending_bytes() >= CHUNK_BYTES {
+        if framer.pending_bytes() >= BIG_CHUNK_BYTES {
             intake.calls.touch_only_waiting();
         }
         while let Some(frame) = framer.next_frame() {
@@ -249,13 +253,18 @@ async fn read_all<R: AsyncRead + Unpin>(
         if bytes == 0 {
             return;
         }
+        match (bytes == chunk.len(), framer.pending_bytes()) {
+            (true, _) if chunk.len() < BIG_CHUNK_BYTES => chunk = vec![0; BIG_CHUNK_BYTES],
+            (false, 0) if chunk.len() > CHUNK_BYTES => chunk = vec![0; CHUNK_BYTES],
+            (true | false, _) => {}
+        }
     }
 }
 
 async fn take_in(intake: &Intake, frame: Frame) -> Vec<ServerJsonRpcMessage> {
     match frame {
         Frame::Line(line) => {
-            if line.len() >= CHUNK_BYTES {
+            if line.len() >= BIG_CHUNK_BYTES {
                 intake.calls.touch_only_waiting();
             }
             intake.accept(line, None).await

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use talaria_config::TransportConfig;
+use talaria_config::{ProtocolWish, TransportConfig};
 use talaria_types::runtime::{self, BlockingPool};
 use talaria_types::{
     Deadline, ErrorCode, PayloadError, PayloadSink, PayloadWriter, ServerName, StagedPayload,
@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::habits::Habits;
 use crate::session::{ConnectOptions, RpcLimits, SessionEvent};
 
 /// Stages payloads in a folder that goes away with it.
@@ -109,6 +110,7 @@ pub(crate) fn options(
     let options = ConnectOptions {
         server: ServerName::from("odd"),
         transport,
+        protocol: ProtocolWish::Auto,
         deadline: Deadline::after(Duration::from_secs(20)),
         message_bytes: 4 * 1024 * 1024,
         sink,
@@ -117,6 +119,8 @@ pub(crate) fn options(
         stderr_log: log,
         stderr_log_bytes: 1024 * 1024,
         environment: Arc::new(runtime::environment()),
+        habits: Habits::default(),
+        packages: None,
         events,
     };
     (options, events_rx)

@@ -1,12 +1,15 @@
 //! The HTTP client behind rmcp's transport.
 
+mod answer;
+mod stream;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, StreamExt, iter};
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorCode as RpcErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
 };
@@ -17,15 +20,16 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Error as SseError, Sse};
 use talaria_types::{ErrorCode, Failure};
 
-use super::events::{Events, Source, lost_in_response};
-use super::response::{is_expired, media_type, prefix, status_failure, text_header};
-use super::streams::{Stream, Streams};
+use super::agent::Agent;
+use super::events::{Events, lost_in_response};
+use super::reception::Reception;
+use super::response::{lost, text_header, unauthorized, unreachable};
+use super::streams::Streams;
 use crate::intake::Intake;
 use crate::intake::calls::Kind;
 
-/// Attempts to open the common stream again after it broke.
-const COMMON_ATTEMPTS: u32 = 8;
-const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// How long a common stream may be absent on which an answer is to come.
+const COMMON_WAIT: Duration = Duration::from_secs(2);
 
 type HttpError = StreamableHttpError<ClientError>;
 
@@ -43,10 +47,11 @@ pub(crate) enum ClientError {
 /// One session's client.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
-    http: reqwest::Client,
+    agent: Agent,
     intake: Arc<Intake>,
     streams: Streams,
     discover_silence: Duration,
+    reception: Reception,
 }
 
 /// What a response to a `POST` came to.
@@ -58,30 +63,34 @@ enum Reply {
 
 impl HttpClient {
     pub(super) fn new(
-        http: reqwest::Client,
+        agent: Agent,
         intake: Arc<Intake>,
         discover_silence: Duration,
+        reception: Reception,
     ) -> Self {
         Self {
-            http,
+            agent,
             intake,
             streams: Streams::default(),
             discover_silence,
+            reception,
         }
     }
 
     async fn post(
         &self,
-        uri: &str,
         message: &ClientJsonRpcMessage,
         session: Option<&str>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let own = self.intake.calls.sent(message);
         let kind = own.and_then(|own| self.intake.calls.kind(own));
-        let exchange = self.exchange(uri, message, session, headers, own);
+        let exchange = self.exchange(message, session, headers, own);
         if kind != Some(Kind::Discover) {
             let (reply, session) = exchange.await?;
+            if let (Reply::Accepted, Some(own)) = (&reply, own) {
+                self.await_elsewhere(own).await?;
+            }
             return self.respond(reply, session, own);
         }
         let discover = async {
@@ -101,13 +110,41 @@ impl HttpClient {
             }
             Ok(Err(error)) if !is_refusal(&error) => Err(error),
             // Whatever else came, the server does not know the method: it is an old one.
-            Ok(_) | Err(_) => Ok(StreamableHttpPostResponse::Json(unknown_method(own), None)),
+            Ok(_) => Ok(StreamableHttpPostResponse::Json(unknown_method(own), None)),
+            Err(_) => {
+                if let Some(own) = own {
+                    self.intake.calls.discovered_in_vain(own);
+                }
+                Ok(StreamableHttpPostResponse::Json(unknown_method(own), None))
+            }
+        }
+    }
+
+    /// A request was accepted without an answer. That may come on the common stream, as old
+    /// servers do it; where there is none, it cannot come at all.
+    async fn await_elsewhere(&self, own: i64) -> Result<(), HttpError> {
+        let mut stream = self.streams.watch_common();
+        loop {
+            match self.intake.calls.kind(own) {
+                // The handshake has no common stream yet, and rmcp knows what to make of that.
+                None | Some(Kind::Initialize | Kind::Discover | Kind::Listen) => return Ok(()),
+                Some(Kind::ListTools | Kind::CallTool | Kind::Raw) => {}
+            }
+            if stream.is_open() {
+                stream.changed().await;
+            } else if tokio::time::timeout(COMMON_WAIT, stream.changed())
+                .await
+                .is_err()
+            {
+                let detail = "it accepted the request, but sends no answer and has no stream on \
+                              which one could come";
+                return Err(self.fail(own, Failure::new(ErrorCode::MalformedMessage, detail)));
+            }
         }
     }
 
     async fn exchange(
         &self,
-        uri: &str,
         message: &ClientJsonRpcMessage,
         session: Option<&str>,
         headers: HashMap<HeaderName, HeaderValue>,
@@ -116,9 +153,9 @@ impl HttpClient {
         let body = serde_json::to_vec(message)?;
         let mut headers = header_map(headers, session);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let request = self.http.post(uri).headers(headers).body(body);
-        let response = request
-            .send()
+        let response = self
+            .agent
+            .send(Method::POST, self.agent.endpoint(), headers, Some(body))
             .await
             .map_err(|error| self.unreachable(own, error))?;
         let status = response.status();
@@ -132,102 +169,6 @@ impl HttpClient {
             self.refusal(response, session.is_some(), own).await?
         };
         Ok((reply, new_session))
-    }
-
-    async fn success(
-        &self,
-        response: reqwest::Response,
-        own: Option<i64>,
-    ) -> Result<Reply, HttpError> {
-        if media_type(response.headers()) == "text/event-stream" {
-            let source = Source::Response { own };
-            let events = Events::new(response, Arc::clone(&self.intake), source);
-            return Ok(Reply::Events(Box::new(events)));
-        }
-        let media_type = media_type(response.headers());
-        let body = self.bounded_body(response, own).await?;
-        let messages = match body {
-            Body::Whole(body) if body.is_empty() => Vec::new(),
-            Body::Whole(body) => self.intake.accept(body, own).await,
-            Body::TooLarge(messages) => messages,
-        };
-        match own.and_then(|own| self.intake.calls.waiting(own)) {
-            Some(own) => {
-                let detail = format!("its response ({media_type}) holds no answer");
-                Err(self.fail(own, Failure::new(ErrorCode::MalformedMessage, detail)))
-            }
-            None => Ok(Reply::Messages(messages)),
-        }
-    }
-
-    async fn bounded_body(
-        &self,
-        mut response: reqwest::Response,
-        own: Option<i64>,
-    ) -> Result<Body, HttpError> {
-        let limit = self.intake.message_bytes;
-        let announced = response.content_length().map_or(Ok(0), usize::try_from);
-        let announced = announced.unwrap_or(usize::MAX);
-        if announced > limit {
-            return Ok(Body::TooLarge(
-                self.intake.oversize_began(b"", own).into_iter().collect(),
-            ));
-        }
-        let mut body = Vec::with_capacity(announced);
-        loop {
-            match response.chunk().await {
-                Ok(Some(chunk)) if chunk.len() > limit - body.len() => {
-                    return Ok(Body::TooLarge(
-                        self.intake.oversize_began(b"", own).into_iter().collect(),
-                    ));
-                }
-                Ok(Some(chunk)) => {
-                    body.extend_from_slice(&chunk);
-                    if let Some(own) = own {
-                        self.intake.calls.touch(own);
-                    }
-                }
-                Ok(None) => return Ok(Body::Whole(body)),
-                Err(error) => return Err(self.lost(own, error)),
-            }
-        }
-    }
-
-    async fn refusal(
-        &self,
-        response: reqwest::Response,
-        has_session: bool,
-        own: Option<i64>,
-    ) -> Result<Reply, HttpError> {
-        let status = response.status();
-        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(self.unauthorized(status, own));
-        }
-        let retry_after = text_header(response.headers(), RETRY_AFTER.as_str());
-        let location = text_header(response.headers(), "location");
-        let body = prefix(response).await;
-        let words = String::from_utf8_lossy(&body).trim().to_owned();
-        if has_session && is_expired(status, &words) {
-            if let Some(own) = own {
-                let detail = "it has ended the session and does not open a new one";
-                self.intake
-                    .calls
-                    .hint_unsent(own, Failure::new(ErrorCode::ConnectionLost, detail));
-            }
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        let messages = if words.starts_with('{') || words.starts_with('[') {
-            self.intake.accept(body, own).await
-        } else {
-            Vec::new()
-        };
-        let Some(own) = own else {
-            return Err(refused(status));
-        };
-        if self.intake.calls.waiting(own).is_none() {
-            return Ok(Reply::Messages(messages));
-        }
-        Err(self.fail(own, status_failure(status, words, location, retry_after)))
     }
 
     fn respond(
@@ -264,77 +205,23 @@ impl HttpClient {
         }
     }
 
-    async fn get(
-        &self,
-        uri: &str,
-        session: Option<&str>,
-        last_event_id: Option<&str>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
-        let stream = self.streams.which(last_event_id);
-        let Some(pause) = self.streams.pause(stream) else {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        };
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
-        }
-        let mut headers = header_map(headers, session);
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-            headers.insert(HeaderName::from_static("last-event-id"), id);
-        }
-        let attempts = match stream {
-            Stream::Common if self.streams.was_open() => COMMON_ATTEMPTS,
-            Stream::Common | Stream::Resumed => 1,
-        };
-        let mut wait = FIRST_RETRY;
-        for attempt in 1..=attempts {
-            match self.http.get(uri).headers(headers.clone()).send().await {
-                Ok(response) => return self.opened(response, stream),
-                Err(error) => tracing::debug!(%error, attempt, "event stream not opened"),
-            }
-            if attempt < attempts {
-                tokio::time::sleep(wait).await;
-                wait *= 2;
-            }
-        }
-        // rmcp asks no further then.
-        Err(StreamableHttpError::ServerDoesNotSupportSse)
-    }
-
-    fn opened(
-        &self,
-        response: reqwest::Response,
-        stream: Stream,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
-        let is_stream = media_type(response.headers()) == "text/event-stream";
-        if !response.status().is_success() || !is_stream {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        }
-        self.streams.opened(stream);
-        let source = Source::Get {
-            stream,
-            streams: self.streams.clone(),
-        };
-        Ok(Events::new(response, Arc::clone(&self.intake), source).into_stream())
+    fn is_kind(&self, own: Option<i64>, kind: Kind) -> bool {
+        own.and_then(|own| self.intake.calls.kind(own)) == Some(kind)
     }
 
     fn fail(&self, own: i64, failure: Failure) -> HttpError {
-        drop(self.intake.fail(own, failure.clone()));
+        if self.is_kind(Some(own), Kind::Discover) {
+            // Most servers do not know it yet; that is nothing to warn of.
+            self.intake.calls.settle(own, Err(failure.clone()));
+        } else {
+            drop(self.intake.fail(own, failure.clone()));
+        }
         StreamableHttpError::Client(ClientError::Failed(failure))
     }
 
     fn unauthorized(&self, status: StatusCode, own: Option<i64>) -> HttpError {
         if let Some(own) = own {
-            let detail = format!(
-                "it refuses the credentials it was given (HTTP {}); check its \
-                 authorization headers or sign in again",
-                status.as_u16()
-            );
-            drop(
-                self.intake
-                    .fail(own, Failure::new(ErrorCode::ServerUnauthorized, detail)),
-            );
+            drop(self.intake.fail(own, unauthorized(status)));
         }
         StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new()))
     }
@@ -346,7 +233,7 @@ impl HttpClient {
         }
         let error = error.without_url();
         if let Some(own) = own {
-            let detail = format!("it cannot be reached ({})", innermost(&error));
+            let detail = unreachable(&error);
             self.intake
                 .calls
                 .unsent(own, Failure::new(ErrorCode::ConnectionLost, detail));
@@ -355,11 +242,7 @@ impl HttpClient {
     }
 
     fn lost(&self, own: Option<i64>, error: reqwest::Error) -> HttpError {
-        let failure = Failure::new(
-            ErrorCode::ConnectionLost,
-            "the connection broke during the call",
-        )
-        .caused_by(error.without_url());
+        let failure = lost().caused_by(error.without_url());
         match own {
             Some(own) => self.fail(own, failure),
             None => StreamableHttpError::Client(ClientError::Failed(failure)),
@@ -367,34 +250,30 @@ impl HttpClient {
     }
 }
 
-enum Body {
-    Whole(Vec<u8>),
-    TooLarge(Vec<ServerJsonRpcMessage>),
-}
-
 impl StreamableHttpClient for HttpClient {
     type Error = ClientError;
 
     async fn post_message(
         &self,
-        uri: Arc<str>,
+        _uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        Box::pin(self.post(&uri, &message, session_id.as_deref(), custom_headers)).await
+        Box::pin(self.post(&message, session_id.as_deref(), custom_headers)).await
     }
 
     async fn delete_session(
         &self,
-        uri: Arc<str>,
+        _uri: Arc<str>,
         session_id: Arc<str>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
         let headers = header_map(custom_headers, Some(&session_id));
-        match self.http.delete(uri.as_ref()).headers(headers).send().await {
+        let url = self.agent.endpoint();
+        match self.agent.send(Method::DELETE, url, headers, None).await {
             Ok(response) => {
                 tracing::debug!(status = response.status().as_u16(), "session deleted");
             }
@@ -405,14 +284,13 @@ impl StreamableHttpClient for HttpClient {
 
     async fn get_stream(
         &self,
-        uri: Arc<str>,
+        _uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
         self.get(
-            &uri,
             session_id.as_deref(),
             last_event_id.as_deref(),
             custom_headers,
@@ -434,23 +312,10 @@ fn header_map(headers: HashMap<HeaderName, HeaderValue>, session: Option<&str>) 
     map
 }
 
-fn refused(status: StatusCode) -> HttpError {
-    StreamableHttpError::UnexpectedServerResponse(format!("HTTP {}", status.as_u16()).into())
-}
-
 /// Whether the server was there and did not like the request, as against a connection that
 /// failed or credentials that were refused.
 const fn is_refusal(error: &HttpError) -> bool {
     matches!(error, StreamableHttpError::Client(ClientError::Failed(_)))
-}
-
-/// What lies at the bottom of an error, for example `Connection refused (os error 111)`.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 fn unknown_method(own: Option<i64>) -> ServerJsonRpcMessage {

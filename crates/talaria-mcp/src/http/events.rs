@@ -102,6 +102,9 @@ impl Events {
             self.touch();
             while let Some(event) = self.framer.next_event() {
                 self.take_in(event).await;
+                if let Source::Get { stream, streams } = &self.source {
+                    streams.brought(*stream);
+                }
             }
             if let Some(error) = lost {
                 return Some(Err(SseError::Body(Box::new(error))));
@@ -112,7 +115,9 @@ impl Events {
     async fn take_in(&mut self, event: Event) {
         let own = self.own();
         match event {
-            Event::Message(EventParts { data, id, retry }) => {
+            Event::Message(EventParts {
+                data, id, retry, ..
+            }) => {
                 if let (Source::Get { stream, streams }, Some(id)) = (&self.source, &id) {
                     streams.saw_id(*stream, id);
                 }
@@ -196,6 +201,16 @@ impl Events {
                 let lived = runtime::now().duration_since(self.opened);
                 streams.ended(*stream, self.brought_events, lived);
             }
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if let Source::Get { stream, streams } = &self.source
+            && !self.has_ended
+        {
+            streams.left(*stream);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the head of a response, and the body of an HTTP error, say.
+//! What the head of a response, the body of an HTTP error, or their absence says.
 
 use std::time::Duration;
 
@@ -57,6 +57,49 @@ pub(super) fn is_expired(status: StatusCode, words: &str) -> bool {
             && EXPIRED_WORDS.iter().any(|word| words.contains(word))
 }
 
+/// Credentials were refused.
+pub(super) fn unauthorized(status: StatusCode) -> Failure {
+    let detail = format!(
+        "it refuses the credentials it was given (HTTP {}); check its authorization headers or \
+         sign in again",
+        status.as_u16()
+    );
+    Failure::new(ErrorCode::ServerUnauthorized, detail)
+}
+
+/// Something answers that does not speak MCP at all.
+pub(crate) fn not_mcp(media_type: &str) -> Failure {
+    let what = if media_type.is_empty() {
+        "content of no type"
+    } else {
+        media_type
+    };
+    let detail = format!("its url is not an MCP endpoint: it answers with {what}");
+    Failure::new(ErrorCode::ServerMisconfigured, detail)
+}
+
+/// The connection broke after the request had left.
+pub(super) fn lost() -> Failure {
+    Failure::new(
+        ErrorCode::ConnectionLost,
+        "the connection broke during the call",
+    )
+}
+
+/// Why there was no connection, in words.
+pub(super) fn unreachable(error: &reqwest::Error) -> String {
+    format!("it cannot be reached ({})", innermost(error))
+}
+
+/// What lies at the bottom of an error, for example `Connection refused (os error 111)`.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
 pub(super) fn status_failure(
     status: StatusCode,
     words: String,
@@ -65,7 +108,7 @@ pub(super) fn status_failure(
 ) -> Failure {
     let number = status.as_u16();
     // A gateway that lost patience does not know what became of the call.
-    let is_lost = matches!(number, 500 | 502 | 504);
+    let is_lost = matches!(number, 500 | 502..=504);
     let code = if is_lost {
         ErrorCode::ConnectionLost
     } else {

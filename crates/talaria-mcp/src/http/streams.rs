@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use tokio::sync::watch;
 
 /// Pause after a first common stream that brought nothing; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
@@ -27,10 +27,30 @@ pub(super) enum Stream {
 
 /// Shared by all requests of a session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams(Arc<Mutex<State>>);
+pub(super) struct Streams(Arc<watch::Sender<State>>);
+
+/// Follows what becomes of the common stream.
+#[derive(Debug)]
+pub(super) struct CommonWatch(watch::Receiver<State>);
+
+impl CommonWatch {
+    /// Whether it is open now.
+    pub(super) fn is_open(&mut self) -> bool {
+        self.0.borrow_and_update().is_open
+    }
+
+    /// Resolves when something came, or it was opened or closed.
+    pub(super) async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The session is over, and with it whoever waits here.
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
+    is_open: bool,
     was_open: bool,
     common_last_id: Option<String>,
     common_empty: u32,
@@ -41,14 +61,14 @@ impl Streams {
     /// Tells by the event id after which it starts what a `GET` is for.
     pub(super) fn which(&self, last_event_id: Option<&str>) -> Stream {
         match last_event_id {
-            Some(id) if self.0.lock().common_last_id.as_deref() != Some(id) => Stream::Resumed,
+            Some(id) if self.0.borrow().common_last_id.as_deref() != Some(id) => Stream::Resumed,
             Some(_) | None => Stream::Common,
         }
     }
 
     /// How long to wait before asking; `None` where it makes no sense any more.
     pub(super) fn pause(&self, stream: Stream) -> Option<Duration> {
-        let state = self.0.lock();
+        let state = self.0.borrow();
         match (stream, state.common_empty) {
             (Stream::Common, 0) => Some(Duration::ZERO),
             (Stream::Common, empty) => Some(
@@ -64,30 +84,57 @@ impl Streams {
 
     /// Whether the common stream was ever open: then it is worth trying again.
     pub(super) fn was_open(&self) -> bool {
-        self.0.lock().was_open
+        self.0.borrow().was_open
+    }
+
+    /// Follows the common stream.
+    pub(super) fn watch_common(&self) -> CommonWatch {
+        CommonWatch(self.0.subscribe())
     }
 
     /// A stream was opened.
     pub(super) fn opened(&self, stream: Stream) {
-        self.0.lock().was_open |= stream == Stream::Common;
+        if stream == Stream::Common {
+            self.0.send_modify(|state| {
+                state.is_open = true;
+                state.was_open = true;
+            });
+        }
+    }
+
+    /// An event was taken in.
+    pub(super) fn brought(&self, stream: Stream) {
+        if stream == Stream::Common {
+            self.0.send_modify(|_| {});
+        }
     }
 
     /// An event with an id came.
     pub(super) fn saw_id(&self, stream: Stream, id: &str) {
         if stream == Stream::Common {
-            self.0.lock().common_last_id = Some(id.to_owned());
+            self.0
+                .send_modify(|state| state.common_last_id = Some(id.to_owned()));
+        }
+    }
+
+    /// Nobody reads a stream any more.
+    pub(super) fn left(&self, stream: Stream) {
+        if stream == Stream::Common {
+            self.0.send_modify(|state| state.is_open = false);
         }
     }
 
     /// A stream has ended.
     pub(super) fn ended(&self, stream: Stream, brought_events: bool, lived: Duration) {
-        let mut state = self.0.lock();
-        let empty = match stream {
-            Stream::Common => &mut state.common_empty,
-            Stream::Resumed => &mut state.resumes_empty,
-        };
         let is_empty = !brought_events && (stream == Stream::Resumed || lived < WORTHWHILE);
-        *empty = if is_empty { empty.saturating_add(1) } else { 0 };
+        self.0.send_modify(|state| {
+            let empty = match stream {
+                Stream::Common => &mut state.common_empty,
+                Stream::Resumed => &mut state.resumes_empty,
+            };
+            *empty = if is_empty { empty.saturating_add(1) } else { 0 };
+            state.is_open &= stream != Stream::Common;
+        });
     }
 }
 

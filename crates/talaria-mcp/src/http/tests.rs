@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use talaria_config::TransportConfig;
+use talaria_config::{HttpConfig, ProtocolWish, TransportConfig};
 use talaria_testkit::script::{HttpAction, HttpScript, Pace};
 use talaria_testkit::server::HttpServer;
 use talaria_testkit::{Action, Part, PayloadSpec, Record, RecordKind, Script, wait_for};
 use talaria_types::{Deadline, ErrorCode, Failure, RawResult, runtime};
 use tokio::task::JoinHandle;
 
-use super::*;
+use crate::habits::Habit;
 use crate::session::{Rpc, RpcLimits, Session, SessionEvent, connect};
 use crate::testing::{FolderSink, limits, options};
 
@@ -25,11 +25,9 @@ fn script(sse: bool) -> Script {
 }
 
 fn transport(server: &HttpServer) -> TransportConfig {
-    let headers = BTreeMap::from([("Authorization".to_owned(), format!("Bearer {SECRET}"))]);
-    TransportConfig::Http {
-        url: server.url(),
-        headers,
-    }
+    let mut config = HttpConfig::new(server.url());
+    config.headers = BTreeMap::from([("Authorization".to_owned(), format!("Bearer {SECRET}"))]);
+    TransportConfig::Http(Box::new(config))
 }
 
 async fn connected(script: Script) -> (HttpServer, Session) {
@@ -399,7 +397,11 @@ async fn fr_150_refused_credentials_are_told_without_the_secret() {
     assert_eq!(failure.code(), ErrorCode::ServerUnauthorized);
     assert!(failure.detail().contains("authorization"));
     assert!(!format!("{failure:?}").contains(SECRET));
-    for status in [401, 403] {
+    // Forbidding one tool says nothing of the credentials.
+    for (status, code) in [
+        (401, ErrorCode::ServerUnauthorized),
+        (403, ErrorCode::ServerError),
+    ] {
         let challenge = ("WWW-Authenticate".to_owned(), "Bearer".to_owned());
         let answer = HttpAction::Answer {
             status,
@@ -408,7 +410,7 @@ async fn fr_150_refused_credentials_are_told_without_the_secret() {
         };
         let (server, session) = connected(script(false).on_call("t", [answer.into()])).await;
         let failure = call(&session, "t").await.unwrap_err();
-        assert_eq!(failure.code(), ErrorCode::ServerUnauthorized);
+        assert_eq!(failure.code(), code);
         assert!(!failure.is_outcome_uncertain());
         assert_eq!(server.records().calls_of("t"), 1);
     }
@@ -613,64 +615,220 @@ async fn annotated_arguments_become_headers() {
     );
 }
 
-#[test]
-fn loopback_is_told_from_the_world() {
-    for (url, expected) in [
-        ("http://127.0.0.1:1/mcp", true),
-        ("http://127.9.9.9/mcp", true),
-        ("http://localhost:80/mcp", true),
-        ("http://[::1]:80/mcp", true),
-        ("https://example.com/mcp", false),
-        ("http://10.0.0.1/mcp", false),
-        ("http://localhost.example.com/", false),
-    ] {
-        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
-    }
-}
-
-#[test]
-fn headers_are_checked_and_those_of_the_protocol_left_out() {
-    let headers = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    assert!(parse_headers(&headers("Accept", "x")).unwrap().is_empty());
-    assert_eq!(parse_headers(&headers("X-Key", "x")).unwrap().len(), 1);
-    for (name, value) in [("bad name", "x"), ("X-Key", "secret\nvalue")] {
-        let failure = parse_headers(&headers(name, value)).unwrap_err();
-        assert_eq!(failure.code(), ErrorCode::ConnectFailed);
-        assert!(failure.detail().contains(name));
-        assert!(!format!("{failure:?}").contains("secret"));
-    }
-}
-
 #[tokio::test]
-async fn redirects_are_followed_within_the_origin_only() {
-    let redirect = |to: &str| {
+async fn s12_redirects_are_followed_without_what_logs_in_elsewhere() {
+    let redirect = |status, to: &str| {
         let headers = vec![("Location".to_owned(), to.to_owned())];
         Action::from(HttpAction::Answer {
-            status: 307,
+            status,
             headers,
             body: String::new(),
         })
     };
-    let elsewhere = HttpServer::start(script(false).tool("away", text("stolen"))).unwrap();
+    let http = HttpScript {
+        sessions: false,
+        ..HttpScript::default()
+    };
+    let elsewhere = Script::new("other")
+        .with_http(http)
+        .tool("away", text("there"));
+    let elsewhere = HttpServer::start(elsewhere).unwrap();
     let script = script(false)
-        .on_call("back", [redirect("/mcp")])
+        .on_call("back", [redirect(307, "/mcp")])
         .tool("back", text("fine"))
-        .on_call("away", [redirect(&elsewhere.url())]);
-    let (_server, session) = connected(script).await;
-    assert_eq!(call(&session, "back").await.unwrap().json, text("fine"));
-    let failure = call(&session, "away").await.unwrap_err();
-    let words = failure.server_words().unwrap_or_default();
-    assert!(words.contains(&elsewhere.url()), "{words}");
-    let reached = |record: &Record| record.kind != RecordKind::Started;
-    assert_eq!(
-        elsewhere
+        .on_call("away", [redirect(308, &elsewhere.url())])
+        .on_call("moved", [redirect(302, &elsewhere.url())]);
+    let server = HttpServer::start(script).unwrap();
+    for (is_strict, key) in [(false, Some("k")), (true, None)] {
+        let TransportConfig::Http(mut config) = transport(&server) else {
+            unreachable!("it is HTTP");
+        };
+        config.strict_redirect_headers = is_strict;
+        config.identity_header = Some(("X-Key".to_owned(), "k".to_owned()));
+        let (options, _events) = options(TransportConfig::Http(config), FolderSink::new());
+        let session = connect(options).await.unwrap();
+        assert_eq!(call(&session, "back").await.unwrap().json, text("fine"));
+        assert_eq!(call(&session, "away").await.unwrap().json, text("there"));
+        let arrived = elsewhere
             .records()
             .all()
-            .iter()
-            .filter(|record| reached(record))
-            .count(),
-        0
-    );
+            .into_iter()
+            .rfind(|record| record.calls("away"));
+        let headers = arrived.unwrap().headers;
+        assert_eq!(headers.get("authorization"), None);
+        assert_eq!(headers.get("x-key").map(String::as_str), key);
+        // The method would become another.
+        let failure = call(&session, "moved").await.unwrap_err();
+        let words = failure.server_words().unwrap_or_default();
+        assert!(words.contains(&elsewhere.url()), "{words}");
+    }
+    assert_eq!(elsewhere.records().calls_of("moved"), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_left_the_older_transport_is_asked_anew() {
+    let server = HttpServer::start(script(false).tool("t", text("fine"))).unwrap();
+    let (options, _events) = options(transport(&server), FolderSink::new());
+    let legacy = Habit {
+        is_legacy_http: true,
+        ..Habit::default()
+    };
+    options
+        .habits
+        .learn(&options.server, &options.transport, legacy);
+    let session = connect(options.clone()).await.unwrap();
+    assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+    let habit = options.habits.of(&options.server, &options.transport);
+    assert!(habit.is_streamable && !habit.is_legacy_http, "{habit:?}");
+}
+
+#[tokio::test]
+async fn an_answer_about_some_session_is_no_reason_to_repeat_its_call() {
+    let answer = |status, id: &str, code: i64| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"Unknown session: tab-3"}}}}"#
+        );
+        HttpAction::Answer {
+            status,
+            headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+            body,
+        }
+    };
+    // rmcp's third request.
+    for (status, id, code, calls) in [
+        (400, "2", -32000, 1),
+        (404, "2", -32000, 1),
+        (404, r#""2""#, -32000, 1),
+        (404, "2", -32001, 2),
+        (404, "null", -32000, 2),
+    ] {
+        let script = script(false).on_call("t", [answer(status, id, code).into()]);
+        let (server, session) = connected(script).await;
+        let failure = call(&session, "t").await.unwrap_err();
+        assert_eq!(
+            server.records().calls_of("t"),
+            calls,
+            "{status} {id} {code}"
+        );
+        if calls == 1 {
+            assert_eq!(failure.code(), ErrorCode::ServerError);
+            assert_eq!(failure.server_words(), Some("Unknown session: tab-3"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_has_no_server_for_now_may_have_had_one() {
+    let answer = HttpAction::Answer {
+        status: 503,
+        headers: vec![("Retry-After".to_owned(), "3".to_owned())],
+        body: "down".to_owned(),
+    };
+    let (_server, session) = connected(script(false).on_call("t", [answer.into()])).await;
+    let failure = call(&session, "t").await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectionLost);
+    assert!(failure.is_outcome_uncertain());
+    assert_eq!(failure.retry_hint(), Some(Duration::from_secs(3)));
+}
+
+/// Hands every connection to a socket on to a server.
+fn forward(socket: &std::path::Path, to: std::net::SocketAddr) {
+    let listener = tokio::net::UnixListener::bind(socket).unwrap();
+    drop(runtime::spawn("forward", async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            drop(runtime::spawn("forward_one", async move {
+                let mut to = tokio::net::TcpStream::connect(to).await.unwrap();
+                drop(tokio::io::copy_bidirectional(&mut from, &mut to).await);
+            }));
+        }
+    }));
+}
+
+#[tokio::test]
+async fn a_server_on_a_socket_is_reached_and_redirects_stay_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("server.sock");
+    let elsewhere = HttpServer::start(script(false).tool("away", text("stolen"))).unwrap();
+    let redirect = HttpAction::Answer {
+        status: 307,
+        headers: vec![("Location".to_owned(), elsewhere.url())],
+        body: String::new(),
+    };
+    let script = script(true)
+        .tool("t", text("fine"))
+        .on_call("away", [redirect.into()]);
+    let server = HttpServer::start(script).unwrap();
+    forward(&socket, server.address());
+    let mut config = HttpConfig::new("http://localhost/mcp");
+    config.unix_socket = Some(socket);
+    let transport = TransportConfig::Http(Box::new(config));
+    let (mut options, _events) = options(transport, FolderSink::new());
+    let proxied = BTreeMap::from([("ALL_PROXY".to_owned(), "http://127.0.0.1:1".to_owned())]);
+    options.environment = std::sync::Arc::new(proxied);
+    let session = connect(options).await.unwrap();
+    assert_eq!(call(&session, "t").await.unwrap().json, text("fine"));
+    assert!(call(&session, "away").await.is_err());
+    assert_eq!(elsewhere.records().calls_of("away"), 0);
+}
+
+#[tokio::test]
+async fn the_revision_that_is_wished_for_is_spoken_and_no_other() {
+    let discovered =
+        json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
+    let both = Script::new("both")
+        .with_http(HttpScript {
+            sessions: false,
+            ..HttpScript::default()
+        })
+        .on_method("server/discover", [Action::Answer { result: discovered }]);
+    for (wish, version, initialized) in [
+        (ProtocolWish::Auto, "2026-07-28", 0),
+        (ProtocolWish::Stateless, "2026-07-28", 0),
+        (ProtocolWish::Legacy, "2025-11-25", 1),
+    ] {
+        let server = HttpServer::start(both.clone()).unwrap();
+        let (mut options, _events) = options(transport(&server), FolderSink::new());
+        options.protocol = wish;
+        let session = connect(options).await.unwrap();
+        assert_eq!(session.peer().protocol_version, version);
+        assert_eq!(server.records().count_of("initialize"), initialized);
+        assert_eq!(
+            server.records().count_of("server/discover"),
+            1 - initialized
+        );
+    }
+    let server = HttpServer::start(script(false)).unwrap();
+    let (mut options, _events) = options(transport(&server), FolderSink::new());
+    options.protocol = ProtocolWish::Stateless;
+    let failure = connect(options).await.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::ConnectFailed);
+    assert_eq!(server.records().count_of("initialize"), 0);
+}
+
+#[tokio::test]
+async fn a_request_that_is_accepted_without_a_stream_for_its_answer_fails_promptly() {
+    let accepted = HttpAction::Answer {
+        status: 202,
+        headers: Vec::new(),
+        body: String::new(),
+    };
+    for sessions in [false, true] {
+        let http = HttpScript {
+            sessions,
+            ..HttpScript::default()
+        };
+        let script = Script::new("odd")
+            .with_http(http)
+            .on_call("t", [accepted.clone().into()])
+            .tool("ok", text("fine"));
+        let (_server, session) = connected(script).await;
+        let began = runtime::now();
+        let failure = call(&session, "t").await.unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::MalformedMessage);
+        assert!(failure.is_outcome_uncertain());
+        assert!(runtime::now().duration_since(began) < Duration::from_secs(5));
+        assert_eq!(call(&session, "ok").await.unwrap().json, text("fine"));
+    }
 }
 
 /// A server that closes every connection after one response, made of the request by the test.
@@ -736,11 +894,7 @@ fn handshake(body: &str) -> Option<String> {
 }
 
 async fn session_at(url: String) -> Session {
-    let transport = TransportConfig::Http {
-        url,
-        headers: BTreeMap::new(),
-    };
-    let (options, _events) = options(transport, FolderSink::new());
+    let (options, _events) = options(TransportConfig::http(url), FolderSink::new());
     connect(options).await.unwrap()
 }
 

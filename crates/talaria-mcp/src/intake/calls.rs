@@ -1,6 +1,7 @@
 //! The requests that wait for an answer, and the answers that wait for their request.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rmcp::model::{
@@ -51,6 +52,7 @@ impl Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     table: Mutex<HashMap<i64, Call>>,
+    discover_in_vain: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -200,6 +202,17 @@ impl Calls {
     pub(crate) fn forget(&self, id: i64) {
         let forgotten = self.table.lock().remove(&id);
         drop(forgotten);
+    }
+
+    /// `server/discover` was not answered in time; it is no use to ask this server again.
+    pub(crate) fn discovered_in_vain(&self, id: i64) {
+        self.forget(id);
+        self.discover_in_vain.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that happened.
+    pub(crate) fn was_discover_in_vain(&self) -> bool {
+        self.discover_in_vain.load(Ordering::Relaxed)
     }
 
     /// The server reported progress.

@@ -94,6 +94,18 @@ fn answer(
         Kind::ListTools => Some(header_annotations(&result.json)),
         Kind::Listen | Kind::CallTool | Kind::Raw => Some(stand_in()),
     };
+    if typed.is_none() && kind == Kind::Discover {
+        // It answers whatever it is asked, or knows other revisions: `initialize` will tell.
+        tracing::debug!(server = %intake.server, "the answer to server/discover is of no use");
+        intake.calls.forget(id);
+        let error = ErrorData::new(
+            RpcErrorCode::METHOD_NOT_FOUND,
+            "no revision in common",
+            None,
+        );
+        let id = Some(RequestId::Number(id));
+        return Some(ServerJsonRpcMessage::error(error, id));
+    }
     let Some(typed) = typed else {
         let detail = "its answer to the handshake is not an object";
         return intake.fail(id, Failure::new(ErrorCode::MalformedMessage, detail));

@@ -1,6 +1,5 @@
 //! From configuration to a live session.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +9,15 @@ use rmcp::service::{
     serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::IntoTransport;
-use talaria_config::TransportConfig;
+use talaria_config::{ProtocolWish, TransportConfig};
 use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 
 use super::handler::Handler;
 use super::request::about;
 use super::shared::{Ending, Labels, Shared};
-use super::{ClosedBy, ConnectOptions, PeerInfo, Session, listen};
-use crate::http;
+use super::{ClosedBy, ConnectOptions, PeerInfo, Session, listen, reach};
+use crate::habits::Habit;
 use crate::intake::Intake;
 use crate::intake::calls::Kind;
 use crate::process::Process;
@@ -32,13 +31,18 @@ const DISCOVER_SILENCE: Duration = Duration::from_secs(10);
 /// How long the exit status of a process and the end of its output wait for each other.
 const SETTLE_WAIT: Duration = Duration::from_millis(500);
 
+/// How shells and `env` end when the command they were to run does not exist.
+const NO_SUCH_COMMAND: &str = "exit status: 127";
+
 /// How long a process has whose session is over and that nobody gave another deadline.
 const STOP_WAIT: Duration = Duration::from_secs(4);
 
 /// Starts the server or reaches it, and performs the handshake.
 ///
 /// # Errors
-/// `connect_failed`, `connect_timeout`, `server_unauthorized`; nothing is left running.
+/// `connect_failed`, `connect_timeout`, `server_unauthorized`; `command_not_found`;
+/// `server_misconfigured` where the address is no MCP endpoint or the package is known malware.
+/// Nothing is left running.
 pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
     let connecting = async {
         match &options.transport {
@@ -56,7 +60,7 @@ pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
                 };
                 Box::pin(start(&options, request)).await
             }
-            TransportConfig::Http { url, headers } => Box::pin(reach(&options, url, headers)).await,
+            TransportConfig::Http(config) => Box::pin(reach::reach(&options, config)).await,
         }
     };
     connecting
@@ -65,20 +69,46 @@ pub async fn connect(options: ConnectOptions) -> Result<Session, Failure> {
 }
 
 async fn start(options: &ConnectOptions, request: LaunchRequest) -> Result<Session, Failure> {
+    if let Some(packages) = &options.packages {
+        let (command, args) = (&request.command, &request.args);
+        packages
+            .check(command, args, options.deadline, &options.blocking)
+            .await?;
+    }
     let environment = Arc::clone(&options.environment);
     let prepare = move || Launch::prepare(request, &environment);
     let launch = options.blocking.run(options.deadline, prepare).await??;
-    match start_once(options, &launch, lifecycle()).await {
-        Ok(session) => Ok(session),
+    let habit = options.habits.of(&options.server, &options.transport);
+    let not_asked = Habit {
+        is_not_asked: true,
+        ..habit
+    };
+    let learn = || {
+        options
+            .habits
+            .learn(&options.server, &options.transport, not_asked);
+    };
+    let mode = lifecycle(options.protocol, habit);
+    let is_auto = options.protocol == ProtocolWish::Auto;
+    match start_once(options, &launch, mode).await {
+        Ok(session) => {
+            if is_auto && session.shared.intake.calls.was_discover_in_vain() {
+                learn();
+            }
+            Ok(session)
+        }
         // It cannot stand the question, so it is started again and not asked.
         Err(Started {
             died_at_discover: true,
             ..
-        }) => {
+        }) if is_auto => {
             tracing::debug!(server = %options.server, "the server died of server/discover");
-            start_once(options, &launch, ClientLifecycleMode::Initialize)
+            let mode = lifecycle(options.protocol, not_asked);
+            let session = start_once(options, &launch, mode)
                 .await
-                .map_err(|started| started.failure)
+                .map_err(|started| started.failure)?;
+            learn();
+            Ok(session)
         }
         Err(started) => Err(started.failure),
     }
@@ -95,10 +125,18 @@ async fn start_once(
     launch: &Launch,
     mode: ClientLifecycleMode,
 ) -> Result<Session, Started> {
-    let not_started = |error: std::io::Error| Started {
-        failure: failed(format!("{} cannot be started", launch.program().display()))
-            .caused_by(error),
-        died_at_discover: false,
+    let not_started = |error: std::io::Error| {
+        let detail = format!("{} cannot be started ({error})", launch.program().display());
+        // The file is there, so it is the interpreter in its first line that is not.
+        let code = if error.kind() == std::io::ErrorKind::NotFound {
+            ErrorCode::CommandNotFound
+        } else {
+            ErrorCode::ConnectFailed
+        };
+        Started {
+            failure: Failure::new(code, detail).caused_by(error),
+            died_at_discover: false,
+        }
     };
     let mut child = launch.start().map_err(not_started)?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -144,7 +182,13 @@ async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure 
         return failure;
     }
     words.complete(SETTLE_WAIT).await;
-    let failure = failed(format!("its process ended during the handshake ({status})"));
+    let code = if status == NO_SUCH_COMMAND {
+        ErrorCode::CommandNotFound
+    } else {
+        ErrorCode::ConnectFailed
+    };
+    let detail = format!("its process ended during the handshake ({status})");
+    let failure = Failure::new(code, detail);
     let text = words.text();
     if text.is_empty() {
         failure
@@ -153,36 +197,27 @@ async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure 
     }
 }
 
-async fn reach(
-    options: &ConnectOptions,
-    url: &str,
-    headers: &BTreeMap<String, String>,
-) -> Result<Session, Failure> {
-    let intake = intake(options);
-    let ending = Ending::new();
-    let silence = discover_silence(options.deadline);
-    let transport = http::open(url, headers, &intake, silence)?;
-    match shake_hands(transport, lifecycle(), &ending, options.deadline).await {
-        Ok(running) => Ok(session(options, intake, running, ending, None)),
-        Err(error) => Err(handshake_failure(options, &intake, error.as_ref())),
+/// Which handshake is performed.
+pub(super) fn lifecycle(wish: ProtocolWish, habit: Habit) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::LATEST];
+    match wish {
+        ProtocolWish::Stateless => ClientLifecycleMode::Discover { preferred_versions },
+        ProtocolWish::Auto if !habit.is_not_asked => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+        ProtocolWish::Auto | ProtocolWish::Legacy => ClientLifecycleMode::Initialize,
     }
 }
 
-fn lifecycle() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    }
-}
-
-fn discover_silence(deadline: Deadline) -> Duration {
+pub(super) fn discover_silence(deadline: Deadline) -> Duration {
     DISCOVER_SILENCE.min(deadline.remaining() / 3)
 }
 
-type Running = RunningService<RoleClient, Handler>;
+pub(super) type Running = RunningService<RoleClient, Handler>;
 
 /// The handshake within the deadline; the error is `None` when that passed.
-async fn shake_hands<T, E, A>(
+pub(super) async fn shake_hands<T, E, A>(
     transport: T,
     mode: ClientLifecycleMode,
     ending: &Ending,
@@ -208,7 +243,7 @@ where
     }
 }
 
-fn session(
+pub(super) fn session(
     options: &ConnectOptions,
     intake: Arc<Intake>,
     running: Running,
@@ -268,7 +303,14 @@ where
         &ends,
         discover_silence(options.deadline),
     );
-    match shake_hands(transport, lifecycle(), &ending, options.deadline).await {
+    match shake_hands(
+        transport,
+        lifecycle(options.protocol, Habit::default()),
+        &ending,
+        options.deadline,
+    )
+    .await
+    {
         Ok(running) => Ok(session(options, intake, running, ending, None)),
         Err(error) => Err(handshake_failure(options, &intake, error.as_ref())),
     }
@@ -311,7 +353,7 @@ async fn output_or_loop_ended(ending: &Ending) {
     }
 }
 
-fn handshake_failure(
+pub(super) fn handshake_failure(
     options: &ConnectOptions,
     intake: &Intake,
     error: Option<&ClientInitializeError>,
@@ -321,8 +363,7 @@ fn handshake_failure(
         (Some(known), _) if known.code() == ErrorCode::ServerUnauthorized => known,
         (_, None) => {
             events::deadline_exceeded("connect");
-            let detail = "it did not complete the handshake in time (`connect_timeout`)";
-            Failure::new(ErrorCode::ConnectTimeout, detail)
+            out_of_time()
         }
         (Some(known), Some(_)) => {
             let failure = failed(format!("the handshake failed: {}", known.detail()));
@@ -341,11 +382,16 @@ fn handshake_failure(
     }
 }
 
+pub(super) fn out_of_time() -> Failure {
+    let detail = "it did not complete the handshake in time (`connect_timeout`)";
+    Failure::new(ErrorCode::ConnectTimeout, detail)
+}
+
 fn failed(detail: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::ConnectFailed, detail)
 }
 
-fn intake(options: &ConnectOptions) -> Arc<Intake> {
+pub(super) fn intake(options: &ConnectOptions) -> Arc<Intake> {
     Arc::new(Intake::new(
         options.server.clone(),
         options.message_bytes,
