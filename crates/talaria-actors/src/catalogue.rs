@@ -23,7 +23,7 @@ const CONNECT_OVERRUN: Duration = Duration::from_secs(2);
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a server offers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Catalogue {
     /// Its tools and utilities.
     pub(crate) tools: Vec<ToolDraft>,
@@ -63,7 +63,10 @@ pub(crate) async fn open(
             ));
         }
     };
-    match read(Arc::clone(&session), config, blocking).await {
+    let instructions = session.peer().instructions.as_deref();
+    definition::tell_of_instructions(&config.name, instructions);
+    let within = config.connect_timeout;
+    match read(Arc::clone(&session), config, within, blocking).await {
         Ok(catalogue) => Ok((session, catalogue)),
         Err(failure) => {
             session.close(Deadline::after(CLOSE_WITHIN)).await;
@@ -72,16 +75,17 @@ pub(crate) async fn open(
     }
 }
 
-/// Reads the tool list of a live session.
+/// Reads the tool list of a live session, within that time.
 ///
 /// # Errors
 /// Those of `tools/list`.
 pub(crate) async fn read(
     session: Arc<dyn Upstream>,
     config: Arc<ServerConfig>,
+    within: Duration,
     blocking: BlockingPool,
 ) -> Result<Catalogue, Failure> {
-    let reading = AssertUnwindSafe(list(session, config, blocking)).catch_unwind();
+    let reading = AssertUnwindSafe(list(session, config, within, blocking)).catch_unwind();
     reading.await.unwrap_or_else(|_| {
         Err(Failure::new(
             ErrorCode::Internal,
@@ -93,14 +97,15 @@ pub(crate) async fn read(
 async fn list(
     session: Arc<dyn Upstream>,
     config: Arc<ServerConfig>,
+    within: Duration,
     blocking: BlockingPool,
 ) -> Result<Catalogue, Failure> {
     let peer = session.peer().clone();
-    let deadline = Deadline::after(config.connect_timeout);
+    let deadline = Deadline::after(within);
     let (listed, cut) = if peer.tools {
         let cancel = CancellationToken::new();
         let limits = RpcLimits {
-            idle: config.connect_timeout,
+            idle: within,
             deadline,
             cancel,
         };
@@ -111,10 +116,7 @@ async fn list(
         let pages = pages.await.map_err(|elapsed| {
             Failure::new(
                 ErrorCode::Timeout,
-                format!(
-                    "no tool list within {} s",
-                    config.connect_timeout.as_secs_f64()
-                ),
+                format!("no tool list within {} s", within.as_secs_f64()),
             )
             .caused_by(elapsed)
         })??;

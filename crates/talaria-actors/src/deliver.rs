@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use talaria_config::{ImageInputMode, Tiles};
+use talaria_config::{DescribeImages, ImageInputMode, Tiles};
 use talaria_content::{
     Attaching, Delivery, Draft, Format, Gate, ImageDelivery, PlanRequest, ReaderTool, ResultKind,
-    plan,
+    is_picture, plan,
 };
 use talaria_image::ImagePool;
 use talaria_mcp::wire::{self, Scrubbed};
@@ -14,8 +14,14 @@ use talaria_media::{AllowedRoots, MediaStore};
 use talaria_telemetry::events;
 use talaria_types::runtime::{self, BlockingPool};
 use talaria_types::{CallContext, Deadline, Failure, RawResult, ServerName, SessionKey};
+use talaria_vision::fetch::{FetchOptions, Fetcher};
 use talaria_vision::{Decision, GateQuestion, Gatekeeper, ImageSource};
 
+use crate::masking::SharedMasker;
+use crate::vision::VisionHandle;
+
+mod address;
+mod described;
 mod desk;
 mod fates;
 mod pictures;
@@ -26,6 +32,7 @@ mod single;
 mod tests;
 
 use desk::{Desk, Stage};
+pub(crate) use pictures::Unready;
 use pictures::{Counted, Pictures};
 
 pub use single::{PictureInput, PictureRequest};
@@ -44,6 +51,11 @@ pub struct DeliveryService {
     gatekeeper: Gatekeeper,
     pictures: Pictures,
     roots: AllowedRoots,
+    fetcher: Fetcher,
+    vision: Option<VisionHandle>,
+    describe_images: DescribeImages,
+    masker: SharedMasker,
+    wrap_untrusted: bool,
 }
 
 /// What a service is made of.
@@ -83,6 +95,8 @@ pub struct ImageWishes {
     pub mode: Option<ImageInputMode>,
     /// In place of the configured choice.
     pub tiles: Option<Tiles>,
+    /// Whether they are described where no pixels leave, in place of the configured choice.
+    pub describe: Option<DescribeImages>,
 }
 
 /// A delivery, and how its pictures travel.
@@ -112,6 +126,11 @@ impl DeliveryService {
             blocking,
             result_size_chars: config.result_size_chars,
             gatekeeper,
+            fetcher: Fetcher::new(FetchOptions::new(&config.vision, is_picture)),
+            vision: None,
+            describe_images: config.vision.describe_images,
+            masker: SharedMasker::new(config.secrets()),
+            wrap_untrusted: config.talaria.calls.wrap_untrusted,
         }
     }
 
@@ -136,11 +155,12 @@ impl DeliveryService {
             .await;
         let terms = self.pictures.terms(&decision, wishes.tiles, None);
         let small = raw.payloads.is_empty() && raw.wire_bytes < INLINE_BYTES;
+        let describes = self.describes(&decision, wishes.describe, format != Format::Hermes);
         let request = self.request(options, &decision);
         let stage = if small {
-            self.stage_inline(ctx, raw, request).await?
+            self.stage_inline(ctx, raw, request, describes).await?
         } else {
-            self.on_worker(ctx, move |desk| desk.whole(raw, request))
+            self.on_worker(ctx, move |desk| desk.whole(raw, request, describes))
                 .await?
         };
         let delivery = match stage {
@@ -150,12 +170,23 @@ impl DeliveryService {
                 let prepared = self.pictures.prepare_all(&patient, attaching, &terms);
                 self.attach(ctx, *draft, prepared.await).await?
             }
+            Stage::Words(draft) => Box::pin(self.describe_all(ctx, *draft)).await?,
         };
         // Counted together, so that a delivery that failed does not look like lost blocks.
         for kind in received {
             events::block_received(kind);
         }
+        let delivery = self.marked(delivery);
         Ok(made(delivery, &decision, format, started))
+    }
+
+    /// Marks a delivery as data of others, where that is wanted.
+    fn marked(&self, delivery: Delivery) -> Delivery {
+        if self.wrap_untrusted {
+            delivery.untrusted()
+        } else {
+            delivery
+        }
     }
 
     /// Asks the gate, once for a delivery. Where no picture can leave, no model server is asked.
@@ -234,7 +265,14 @@ impl DeliveryService {
                 mode: decision.mode.as_str().to_owned(),
                 reason: decision.reason.clone(),
             },
+            masker: self.masker.current(),
         }
+    }
+
+    /// What takes configured secrets out of everything; a reload adds to what it looks for.
+    #[must_use]
+    pub const fn masker(&self) -> &SharedMasker {
+        &self.masker
     }
 
     /// Runs the rules here and goes to a worker only where a file is wanted.
@@ -243,12 +281,13 @@ impl DeliveryService {
         ctx: &CallContext,
         raw: RawResult,
         request: PlanRequest,
+        describes: bool,
     ) -> Result<Stage, Failure> {
         let mut plan = plan(raw, request);
         let files = plan.take_files();
         if !files.is_empty() {
             return self
-                .on_worker(ctx, move |desk| desk.save_files(plan, files))
+                .on_worker(ctx, move |desk| desk.save_files(plan, files, describes))
                 .await;
         }
         // Without a file there is no picture.

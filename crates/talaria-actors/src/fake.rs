@@ -48,6 +48,8 @@ pub(crate) enum Connect {
 pub(crate) enum Behaviour {
     /// Answers with its arguments.
     Echo,
+    /// Answers with this result.
+    Say(Value),
     /// Answers after this time.
     Take(Duration),
     /// Answers once released.
@@ -60,6 +62,17 @@ pub(crate) enum Behaviour {
     Panic,
     /// Heeds neither deadline nor cancellation.
     Deaf,
+    /// Fails, and the session stays.
+    Fail(ErrorCode),
+}
+
+/// What becomes of a ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pings {
+    Answer,
+    Refuse,
+    Swallow,
+    Lose,
 }
 
 /// What the server saw.
@@ -67,6 +80,7 @@ pub(crate) enum Behaviour {
 pub(crate) enum Seen {
     Connected,
     Listed,
+    Pinged,
     Called(String),
     Cancelled(String),
     Read(String),
@@ -86,9 +100,13 @@ struct Script {
     pages: Vec<Value>,
     endless: bool,
     list_failure: Option<ErrorCode>,
+    swallows_lists: bool,
+    pings: Pings,
     connects: VecDeque<Connect>,
     behaviours: BTreeMap<String, Behaviour>,
     seen: Vec<Seen>,
+    /// Of every call, in order.
+    arguments: Vec<Value>,
     live: Option<Live>,
     open: usize,
     most_open: usize,
@@ -116,9 +134,12 @@ impl Default for FakeServer {
             pages: vec![json!([{ "name": "echo" }])],
             endless: false,
             list_failure: None,
+            swallows_lists: false,
+            pings: Pings::Answer,
             connects: VecDeque::new(),
             behaviours: BTreeMap::new(),
             seen: Vec::new(),
+            arguments: Vec::new(),
             live: None,
             open: 0,
             most_open: 0,
@@ -149,6 +170,16 @@ impl FakeServer {
     /// Every list fails from now on, or no longer.
     pub(crate) fn fail_lists(&self, code: Option<ErrorCode>) {
         self.script.lock().list_failure = code;
+    }
+
+    /// No list is answered from now on, or they are again.
+    pub(crate) fn swallow_lists(&self, swallows: bool) {
+        self.script.lock().swallows_lists = swallows;
+    }
+
+    /// What becomes of pings from now on.
+    pub(crate) fn treat_pings(&self, pings: Pings) {
+        self.script.lock().pings = pings;
     }
 
     /// Advertises resources and prompts.
@@ -193,6 +224,11 @@ impl FakeServer {
             .count()
     }
 
+    /// The arguments of every call seen so far.
+    pub(crate) fn arguments(&self) -> Vec<Value> {
+        self.script.lock().arguments.clone()
+    }
+
     /// Calls of a tool seen so far.
     pub(crate) fn calls(&self, tool: &str) -> usize {
         self.count(&Seen::Called(tool.to_owned()))
@@ -227,6 +263,17 @@ impl FakeServer {
             script.open -= 1;
             live.ended.send_replace(Some(by));
         }
+    }
+
+    /// Ends one session, which need not be the latest.
+    fn end_session(&self, ended: &watch::Sender<Option<ClosedBy>>) {
+        let mut script = self.script.lock();
+        let is_latest = |live: &Live| live.ended.same_channel(ended);
+        if script.live.as_ref().is_some_and(is_latest) {
+            script.live = None;
+        }
+        script.open -= 1;
+        ended.send_replace(Some(ClosedBy::Us));
     }
 
     fn see(&self, what: Seen) {
@@ -303,7 +350,7 @@ impl Upstream for FakeSession {
         Box::pin(async move {
             session.server.see(Seen::Closed);
             if session.ended.borrow().is_none() {
-                session.server.end(ClosedBy::Us);
+                session.server.end_session(&session.ended);
             }
         })
     }
@@ -318,7 +365,13 @@ impl FakeSession {
             ));
         }
         match rpc {
-            Rpc::ListTools { cursor } => self.list(cursor),
+            Rpc::ListTools { cursor } => {
+                if self.server.script.lock().swallows_lists {
+                    self.server.see(Seen::Listed);
+                    return overdue(&limits).await;
+                }
+                self.list(cursor)
+            }
             Rpc::CallTool { name, arguments } => {
                 self.call(name, Value::Object(arguments), limits).await
             }
@@ -334,7 +387,18 @@ impl FakeSession {
                 self.server.see(Seen::Prompted(Value::Object(arguments)));
                 Ok(RawResult::from_json(json!({ "messages": [] })))
             }
-            Rpc::Ping => Ok(RawResult::from_json(json!({}))),
+            Rpc::Ping => self.ping(&limits).await,
+        }
+    }
+
+    async fn ping(&self, limits: &RpcLimits) -> Result<RawResult, Failure> {
+        self.server.see(Seen::Pinged);
+        let pings = self.server.script.lock().pings;
+        match pings {
+            Pings::Answer => Ok(RawResult::from_json(json!({}))),
+            Pings::Refuse => Ok(RawResult::default()),
+            Pings::Swallow => overdue(limits).await,
+            Pings::Lose => Err(Failure::new(ErrorCode::ConnectionLost, "refused")),
         }
     }
 
@@ -388,12 +452,23 @@ impl FakeSession {
         if matches!(behaviour, Behaviour::Deaf) {
             return std::future::pending().await;
         }
-        let echo = RawResult::from_json(json!({
-            "content": [{ "type": "text", "text": arguments.to_string() }],
-        }));
+        if let Behaviour::Fail(code) = behaviour {
+            return Err(Failure::new(code, "scripted failure of a call"));
+        }
+        self.server.script.lock().arguments.push(arguments.clone());
+        let echo = json!({ "content": [{ "type": "text", "text": arguments.to_string() }] });
+        let said = if let Behaviour::Say(result) = &behaviour {
+            result.clone()
+        } else {
+            echo
+        };
         let work = async {
             match behaviour {
-                Behaviour::Echo | Behaviour::FoundDead | Behaviour::Deaf => {}
+                Behaviour::Echo
+                | Behaviour::Say(_)
+                | Behaviour::FoundDead
+                | Behaviour::Fail(_)
+                | Behaviour::Deaf => {}
                 Behaviour::Take(time) => tokio::time::sleep(time).await,
                 Behaviour::Hold(release) => release.notified().await,
                 Behaviour::Die => {
@@ -406,7 +481,7 @@ impl FakeSession {
         let idle = tokio::time::sleep(limits.idle);
         let overdue = tokio::time::sleep_until(limits.deadline.instant());
         tokio::select! {
-            () = work => Ok(echo),
+            () = work => Ok(RawResult::from_json(said)),
             _ = self.closed() => Err(
                 Failure::new(ErrorCode::ConnectionLost, "the transport ended").outcome_uncertain()
             ),
@@ -423,4 +498,10 @@ impl FakeSession {
         self.server.see(Seen::Cancelled(tool));
         Err(Failure::new(ErrorCode::Timeout, "no answer").outcome_uncertain())
     }
+}
+
+/// No answer comes.
+async fn overdue(limits: &RpcLimits) -> Result<RawResult, Failure> {
+    tokio::time::sleep_until(limits.deadline.instant()).await;
+    Err(Failure::new(ErrorCode::Timeout, "no answer"))
 }

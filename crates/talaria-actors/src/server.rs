@@ -8,7 +8,9 @@ pub(crate) mod handle;
 mod handlers;
 mod job;
 pub(crate) mod messages;
+mod probe;
 pub(crate) mod refusal;
+pub(crate) mod schemas;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 

@@ -7,24 +7,30 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use talaria_config::Config;
+use talaria_content::injection::Finding;
 use talaria_content::{ReaderTool, ResultKind};
-use talaria_mcp::Guard;
+use talaria_mcp::{Guard, Habits, PackageCheck};
 use talaria_types::runtime::BlockingPool;
 use talaria_types::{ErrorCode, Failure, PayloadSink, RawResult, ServerName};
 
 pub(crate) mod actor;
+mod difference;
 mod governed;
-mod handle;
+pub(crate) mod handle;
 mod handlers;
 mod lifeline;
 mod messages;
 pub(crate) mod plan;
+mod reload;
+mod report;
 mod status;
 #[cfg(test)]
 mod tests;
 
-pub use handle::SupervisorHandle;
+pub use handle::{SupervisorHandle, ToolListing};
+pub use report::{BrokenServer, ReloadReport};
 
+use crate::masking::{MaskingConnector, SharedMasker};
 use crate::upstream::{Connector, McpConnector};
 use plan::Timing;
 
@@ -52,6 +58,8 @@ pub struct SupervisorOptions {
     pub guard_program: Option<PathBuf>,
     /// The process environment.
     pub environment: Arc<BTreeMap<String, String>>,
+    /// Takes configured secrets out of failures and tool lists.
+    pub masker: SharedMasker,
 }
 
 /// Starts the supervisor.
@@ -75,6 +83,7 @@ impl Supervisor {
                 .caused_by(error)
         })?;
         let config = &options.config.talaria;
+        let security = &options.config.security;
         let connector = McpConnector {
             sink: Arc::new(options.store) as Arc<dyn PayloadSink>,
             blocking: options.blocking.clone(),
@@ -82,13 +91,21 @@ impl Supervisor {
             message_bytes: config.limits.message_bytes,
             logs: config.home.join("logs"),
             stderr_log_bytes: config.limits.stderr_log_bytes,
+            habits: Habits::default(),
+            packages: security
+                .osv_check
+                .then(|| PackageCheck::new(&security.osv_url, &options.environment)),
             environment: options.environment,
         };
         Ok(Self::start_with(&Parts {
             config: options.config,
-            blocking: options.blocking,
+            blocking: options.blocking.clone(),
             placement: options.placement,
-            connector: Arc::new(connector),
+            connector: Arc::new(MaskingConnector {
+                inner: Arc::new(connector),
+                masker: options.masker,
+                blocking: options.blocking,
+            }),
             timing: Timing::PRODUCTION,
         }))
     }
@@ -134,8 +151,11 @@ pub struct ToolAnswer {
 pub struct ServerStatus {
     /// Configured name.
     pub name: String,
-    /// `starting`, `ready`, `backoff`, `failed`, `disabled`, `draining`, `stopped`.
+    /// `configured`, `connecting`, `ready`, `degraded`, `backoff`, `parked`, `failed`,
+    /// `disabled`, `draining`, `stopped`.
     pub state: String,
+    /// Since when it is in this state, as in RFC 3339; none for the state it began with.
+    pub since: Option<String>,
     /// Why, where the state needs a reason.
     pub reason: Option<String>,
     /// `stdio` or `http`.
@@ -156,4 +176,48 @@ pub struct ServerStatus {
     pub restarts: u64,
     /// Milliseconds until the next attempt.
     pub next_attempt_ms: Option<u64>,
+    /// Whether the tools it is listed with may not be those it has now.
+    pub stale: bool,
+    /// Since when it should have a session and has none, as in RFC 3339.
+    pub down_since: Option<String>,
+    /// Whether only other credentials bring it back.
+    pub needs_reauth: bool,
+    /// What its breaker lets through.
+    pub breaker: BreakerStatus,
+    /// Words in its instructions and tools that are meant to steer a model; the first few.
+    pub findings: Vec<Finding>,
+}
+
+/// What the breaker of a server lets through.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BreakerStatus {
+    /// `closed` lets everything through, `open` nothing, `half_open` one call.
+    pub state: String,
+    /// Milliseconds until an open breaker lets a call through.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// A server that is down while its tools stay listed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Outage {
+    /// Its name.
+    pub server: String,
+    /// The state it is in.
+    pub state: String,
+    /// Since when it is down, as in RFC 3339.
+    pub down_since: Option<String>,
+}
+
+impl ServerStatus {
+    /// Whether it has a session.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        matches!(self.state.as_str(), "ready" | "degraded")
+    }
+
+    /// Whether it takes calls: it has a session, or gets one with the next call.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.is_up() || self.state == "configured"
+    }
 }

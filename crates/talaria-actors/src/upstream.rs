@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use talaria_config::ServerConfig;
 use talaria_mcp::{
-    ClosedBy, ConnectOptions, Guard, PeerInfo, Rpc, RpcLimits, Session, SessionEvent,
+    ClosedBy, ConnectOptions, Guard, Habits, PackageCheck, PeerInfo, Rpc, RpcLimits, Session,
+    SessionEvent,
 };
 use talaria_types::runtime::BlockingPool;
 use talaria_types::{Deadline, Failure, PayloadSink, RawResult};
@@ -92,6 +93,10 @@ pub(crate) struct McpConnector {
     pub(crate) stderr_log_bytes: u64,
     /// Environment the allow-list draws from.
     pub(crate) environment: Arc<BTreeMap<String, String>>,
+    /// What earlier sessions taught.
+    pub(crate) habits: Habits,
+    /// Asked before a launcher runs a package.
+    pub(crate) packages: Option<PackageCheck>,
 }
 
 impl Connector for McpConnector {
@@ -100,6 +105,7 @@ impl Connector for McpConnector {
         let options = ConnectOptions {
             server: request.config.name.clone(),
             transport: request.config.transport.clone(),
+            protocol: request.config.protocol,
             deadline: request.deadline,
             message_bytes: self.message_bytes,
             sink: Arc::clone(&self.sink),
@@ -108,6 +114,8 @@ impl Connector for McpConnector {
             stderr_log: self.logs.join(file),
             stderr_log_bytes: self.stderr_log_bytes,
             environment: Arc::clone(&self.environment),
+            habits: self.habits.clone(),
+            packages: self.packages.clone(),
             events: request.events,
         };
         Box::pin(async move {

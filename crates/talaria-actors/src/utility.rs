@@ -163,6 +163,8 @@ fn draft(utility: Utility) -> ToolDraft {
         target: ToolTarget::Utility(utility),
         read_only: true,
         definition,
+        mended: Vec::new(),
+        findings: Vec::new(),
     }
 }
 

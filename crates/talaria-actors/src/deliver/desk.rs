@@ -21,28 +21,33 @@ pub(super) struct Desk {
 pub(super) enum Stage {
     /// There are pictures to prepare, which is no work for the blocking pool.
     Pictures(Box<Draft>, Attaching),
+    /// There are pictures to describe, which takes even longer.
+    Words(Box<Draft>),
     /// It is complete.
     Done(Box<Delivery>),
 }
 
 impl Desk {
     /// Reads a result, stores its files, and ends the delivery where no picture holds it up.
-    pub(super) fn whole(&self, raw: RawResult, request: PlanRequest) -> Stage {
+    pub(super) fn whole(&self, raw: RawResult, request: PlanRequest, describes: bool) -> Stage {
         let mut plan = plan(raw, request);
         let texts = plan.texts_to_read().iter().map(read_text).collect();
         plan.put_texts(texts);
         let files = plan.take_files();
-        self.save_files(plan, files)
+        self.save_files(plan, files, describes)
     }
 
     /// Stores the files of a plan, and ends the delivery where no picture holds it up.
-    pub(super) fn save_files(&self, plan: Plan, files: Vec<FileRequest>) -> Stage {
+    pub(super) fn save_files(&self, plan: Plan, files: Vec<FileRequest>, describes: bool) -> Stage {
         let mut draft = plan.finish(self.store_all(files));
         let attaching = draft.attaching();
-        if attaching.is_empty() {
-            return Stage::Done(Box::new(self.attach(draft, attaching)));
+        if !attaching.is_empty() {
+            return Stage::Pictures(Box::new(draft), attaching);
         }
-        Stage::Pictures(Box::new(draft), attaching)
+        if describes && !draft.describing().is_empty() {
+            return Stage::Words(Box::new(draft));
+        }
+        Stage::Done(Box::new(self.attach(draft, attaching)))
     }
 
     /// Attaches pictures and bounds the text.

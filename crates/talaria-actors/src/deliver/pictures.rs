@@ -45,11 +45,11 @@ pub(super) struct Terms {
 
 /// Why a picture is not ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unready {
-    pub(super) code: NoticeCode,
-    pub(super) detail: String,
+pub(crate) struct Unready {
+    pub(crate) code: NoticeCode,
+    pub(crate) detail: String,
     /// The verdict on the picture itself, where there is one.
-    pub(super) kind: Option<RefusalKind>,
+    pub(crate) kind: Option<RefusalKind>,
 }
 
 /// A picture made ready, and what tells its pixels apart where somebody counts them.

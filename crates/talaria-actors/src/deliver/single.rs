@@ -17,8 +17,10 @@ use talaria_types::{
     CallContext, ErrorCode, Failure, Payload, PayloadError, PayloadSink, RawResult, StagedPayload,
     runtime,
 };
+use talaria_vision::fetch::Fetched;
 use talaria_vision::{Decision, ImageSource};
 
+use super::described::Asked;
 use super::pictures::{Made, Terms, Unready};
 use super::{DeliverOptions, Delivered, DeliveryService, Desk, ImageWishes, made, patient};
 
@@ -51,11 +53,13 @@ pub enum PictureInput {
     Stored(Box<ArtifactRecord>),
     /// A file of an allowed folder.
     Local(LocalFile),
+    /// What an address led to.
+    Fetched(Box<Fetched>),
 }
 
 /// A picture whose bytes are in the staging area, or were stored before.
 #[derive(Debug)]
-struct Staged {
+pub(super) struct Staged {
     payload: StagedPayload,
     /// Where its bytes are.
     path: PathBuf,
@@ -124,12 +128,18 @@ impl DeliveryService {
         let plan_request = self.request(options, &decision);
         let draft = self.on_worker(ctx, move |desk| draft(desk, staged, text, plan_request));
         let mut draft = draft.await??;
-        let attaching = draft.attaching();
-        let handed = match prepared {
-            Some(prepared) => self.pictures.hand_over(ctx, attaching, &terms, prepared),
-            None => (attaching, super::Counted::default()),
+        let delivery = if self.describes(&decision, images.describe, true) {
+            let question = question.as_deref();
+            let asked = Asked { question, region };
+            Box::pin(self.describe_alone(ctx, draft, asked)).await?
+        } else {
+            let attaching = draft.attaching();
+            let handed = match prepared {
+                Some(prepared) => self.pictures.hand_over(ctx, attaching, &terms, prepared),
+                None => (attaching, super::Counted::default()),
+            };
+            self.attach(ctx, draft, handed).await?
         };
-        let delivery = self.attach(ctx, draft, handed).await?;
         for block in &delivery.blocks {
             events::block_received(block.kind);
         }
@@ -166,7 +176,7 @@ impl DeliveryService {
 }
 
 /// Brings the bytes into the staging area, unless the store has them.
-fn stage(store: &MediaStore, input: PictureInput) -> Result<Staged, Failure> {
+pub(super) fn stage(store: &MediaStore, input: PictureInput) -> Result<Staged, Failure> {
     match input {
         PictureInput::Bytes(bytes, declared) => {
             let payload = write(store, &mut bytes.as_slice())?;
@@ -182,6 +192,14 @@ fn stage(store: &MediaStore, input: PictureInput) -> Result<Staged, Failure> {
             }
             let uri = format!("file://{}", local.path.display());
             Staged::fresh(payload, None, Some(uri))
+        }
+        PictureInput::Fetched(fetched) => {
+            let Fetched {
+                payload,
+                declared,
+                url,
+            } = *fetched;
+            Staged::fresh(payload, declared, Some(url))
         }
         PictureInput::Stored(record) => Staged::known(store, &record.artifact),
     }
@@ -246,7 +264,9 @@ impl Staged {
         let (block, field) = match self.uri {
             // A file keeps its name.
             Some(uri) => (
-                json!({"type": "resource", "resource": {"uri": uri, "blob": ""}}),
+                json!({"type": "resource", "resource": {
+                    "uri": uri, "mimeType": self.declared, "blob": "",
+                }}),
                 "resource/blob",
             ),
             None => (
@@ -266,7 +286,7 @@ impl Staged {
 }
 
 /// Runs the rules and stores the picture.
-fn draft(
+pub(super) fn draft(
     desk: &Desk,
     mut staged: Staged,
     text: Option<String>,

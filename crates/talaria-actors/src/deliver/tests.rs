@@ -16,6 +16,7 @@ use talaria_types::{ErrorCode, TokenName};
 use super::*;
 
 mod pixels;
+mod words;
 
 struct Desks {
     service: DeliveryService,

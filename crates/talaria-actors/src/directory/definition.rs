@@ -1,8 +1,13 @@
-//! Tool definitions as callers see them: sanitised, with an input schema every provider takes.
+//! Tool definitions as callers see them: sanitised, with an input schema that was mended, and
+//! looked through for words that are meant to steer a model.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use talaria_config::ToolFilter;
+use talaria_content::injection::{scan_text, scan_tool};
 use talaria_content::sanitise;
+use talaria_content::tools::{Mended, mend_input_schema};
+use talaria_telemetry::events;
+use talaria_types::ServerName;
 
 use crate::directory::{ToolDraft, ToolTarget, filter};
 
@@ -11,6 +16,17 @@ const MAX_TOOLS: usize = 4096;
 /// Nesting of a definition; what is deeper becomes null.
 const MAX_DEPTH: usize = 64;
 
+/// Where words for the whole server stand.
+pub(crate) const INSTRUCTIONS: &str = "instructions";
+
+/// Says what a server's instructions hold that is meant to steer a model.
+pub(crate) fn tell_of_instructions(server: &ServerName, instructions: Option<&str>) {
+    for finding in instructions.map_or_else(Vec::new, |words| scan_text(INSTRUCTIONS, words)) {
+        events::steering_counted(server, &finding.pattern);
+        events::steering_told(server, None, &finding.pattern, &finding.excerpt);
+    }
+}
+
 /// Makes drafts of a merged `tools/list` result. What is not a tool is left out.
 pub(crate) fn drafts(listed: Value, offered: &ToolFilter) -> Vec<ToolDraft> {
     let Value::Object(mut listed) = listed else {
@@ -18,6 +34,10 @@ pub(crate) fn drafts(listed: Value, offered: &ToolFilter) -> Vec<ToolDraft> {
     };
     let Some(Value::Array(tools)) = listed.remove("tools") else {
         return Vec::new();
+    };
+    let offers = |tool: &Value| {
+        let name = tool.get("name").and_then(Value::as_str);
+        name.is_some_and(|name| filter::offers(offered, name))
     };
     if tools.len() > MAX_TOOLS {
         tracing::warn!(
@@ -28,13 +48,28 @@ pub(crate) fn drafts(listed: Value, offered: &ToolFilter) -> Vec<ToolDraft> {
     tools
         .into_iter()
         .take(MAX_TOOLS)
+        .filter(offers)
         .filter_map(draft)
-        .filter(|tool| offers(offered, tool))
         .collect()
 }
 
-fn offers(offered: &ToolFilter, tool: &ToolDraft) -> bool {
-    filter::offers(offered, tool.target.raw_name())
+/// A draft that was made before, as it was kept.
+pub(crate) fn recalled(
+    target: ToolTarget,
+    read_only: bool,
+    definition: Map<String, Value>,
+) -> ToolDraft {
+    let findings = match &target {
+        ToolTarget::Tool(name) => scan_tool(name, &definition),
+        ToolTarget::Utility(_) => Vec::new(),
+    };
+    ToolDraft {
+        target,
+        read_only,
+        definition,
+        mended: Vec::new(),
+        findings,
+    }
 }
 
 fn draft(tool: Value) -> Option<ToolDraft> {
@@ -58,27 +93,17 @@ fn draft(tool: Value) -> Option<ToolDraft> {
             definition.insert(clean(&key), clean_value(value, MAX_DEPTH));
         }
     }
-    definition.insert("inputSchema".to_owned(), input_schema(schema));
+    let schema = schema.map_or(Value::Null, |schema| clean_value(schema, MAX_DEPTH));
+    let Mended { schema, changes } = mend_input_schema(schema);
+    definition.insert("inputSchema".to_owned(), schema);
+    let findings = scan_tool(&name, &definition);
     Some(ToolDraft {
         target: ToolTarget::Tool(name),
         read_only,
         definition,
+        mended: changes,
+        findings,
     })
-}
-
-/// The root of an input schema is an object with properties, whatever the server wrote.
-fn input_schema(schema: Option<Value>) -> Value {
-    let Some(Value::Object(schema)) = schema else {
-        return json!({ "type": "object", "properties": {} });
-    };
-    let Value::Object(mut schema) = clean_value(Value::Object(schema), MAX_DEPTH) else {
-        return json!({ "type": "object", "properties": {} });
-    };
-    schema.insert("type".to_owned(), Value::from("object"));
-    if !schema.get("properties").is_some_and(Value::is_object) {
-        schema.insert("properties".to_owned(), json!({}));
-    }
-    Value::Object(schema)
 }
 
 fn clean_value(value: Value, depth: usize) -> Value {
@@ -105,6 +130,8 @@ fn clean(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn one(tool: &Value) -> ToolDraft {

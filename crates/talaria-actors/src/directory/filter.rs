@@ -2,6 +2,19 @@
 
 use talaria_config::ToolFilter;
 
+use crate::directory::{ToolTarget, Utility};
+
+/// Whether a tool or a utility is offered, as far as the filter has a say.
+pub(crate) fn offers_target(filter: &ToolFilter, target: &ToolTarget) -> bool {
+    match target {
+        ToolTarget::Tool(raw_name) => offers(filter, raw_name),
+        ToolTarget::Utility(Utility::ListResources | Utility::ReadResource) => {
+            !filter.without_resources
+        }
+        ToolTarget::Utility(Utility::ListPrompts | Utility::GetPrompt) => !filter.without_prompts,
+    }
+}
+
 /// Whether a tool is offered; `include`, where present, beats `exclude`.
 pub(crate) fn offers(filter: &ToolFilter, raw_name: &str) -> bool {
     let listed = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, raw_name));

@@ -3,7 +3,8 @@
 //! A name that sanitising did not change keeps its form. On a collision every other one gets
 //! `_` and 8 hex digits of SHA-256 over raw server, NUL, raw tool. Which of two configured
 //! servers owns a prefix is settled by the configuration alone, so the order in which servers
-//! answer changes nothing.
+//! answer changes nothing. Once given out, a name is not lost to a server that comes later, by a
+//! reload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,36 +67,63 @@ impl Namespace {
     }
 }
 
-/// Gives every draft its public name. Exact duplicates are dropped, and a utility gives way to a
-/// tool of the same name.
-pub(crate) fn assign(
-    namespace: &Namespace,
-    server: &ServerName,
-    prefix: NamePrefix,
-    drafts: Vec<ToolDraft>,
-    taken: impl Fn(&str) -> bool,
-) -> Vec<(String, ToolDraft)> {
-    let candidates = candidates(server, prefix, drafts);
-    let owners = owners(&candidates);
-    let mut used = BTreeSet::new();
-    let mut named = Vec::with_capacity(candidates.len());
-    for (index, candidate) in candidates.into_iter().enumerate() {
-        let contested =
-            prefix == NamePrefix::Default && namespace.contested(&candidate.full, server);
-        let owns = owners.get(&candidate.name) == Some(&Some(index));
-        let name = if owns && !contested && !taken(&candidate.name) {
-            candidate.name
-        } else {
-            suffixed(&candidate, server)
-        };
-        if taken(&name) || !used.insert(name.clone()) {
-            // Eight equal hex digits as well: the name cannot be told apart, so it is not offered.
-            tracing::warn!(%server, tool = candidate.draft.target.raw_name(), name, "public tool name is taken");
-            continue;
+/// What decides the names of one server's tools.
+#[derive(Debug)]
+pub(crate) struct Naming<'a> {
+    /// The prefixes of all servers.
+    pub(crate) namespace: &'a Namespace,
+    /// Whose tools.
+    pub(crate) server: &'a ServerName,
+    /// How they are named.
+    pub(crate) prefix: NamePrefix,
+    /// The names its tools have now, by raw name.
+    pub(crate) held: &'a BTreeMap<String, String>,
+}
+
+impl Naming<'_> {
+    /// Gives every draft its public name. Exact duplicates are dropped, and a utility gives way to
+    /// a tool of the same name.
+    pub(crate) fn assign(
+        &self,
+        drafts: Vec<ToolDraft>,
+        taken: impl Fn(&str) -> bool,
+    ) -> Vec<(String, ToolDraft)> {
+        let server = self.server;
+        let candidates = candidates(server, self.prefix, drafts);
+        let owners = owners(&candidates);
+        let mut used = BTreeSet::new();
+        let mut named = Vec::with_capacity(candidates.len());
+        for (index, candidate) in candidates.into_iter().enumerate() {
+            let owns = owners.get(&candidate.name) == Some(&Some(index));
+            let suffixed = suffixed(&candidate, server);
+            let name = if owns && self.may_have(&candidate, &suffixed) && !taken(&candidate.name) {
+                candidate.name
+            } else {
+                suffixed
+            };
+            if taken(&name) || !used.insert(name.clone()) {
+                // Eight equal hex digits as well: the name cannot be told apart, so it is not
+                // offered.
+                tracing::warn!(%server, tool = candidate.draft.target.raw_name(), name, "public tool name is taken");
+                continue;
+            }
+            named.push((name, candidate.draft));
         }
-        named.push((name, candidate.draft));
+        named
     }
-    named
+
+    /// Whether other servers leave a tool its plain name. A tool keeps what it has: neither a
+    /// server that comes nor one that goes renames it.
+    fn may_have(&self, candidate: &Candidate, suffixed: &str) -> bool {
+        match self.held.get(candidate.draft.target.raw_name()) {
+            Some(held) if *held == candidate.name => true,
+            Some(held) if held == suffixed => false,
+            Some(_) | None => {
+                self.prefix != NamePrefix::Default
+                    || !self.namespace.contested(&candidate.full, self.server)
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -239,6 +267,8 @@ mod tests {
             target: ToolTarget::Tool(raw.to_owned()),
             read_only: false,
             definition: serde_json::Map::new(),
+            mended: Vec::new(),
+            findings: Vec::new(),
         }
     }
 
@@ -265,16 +295,43 @@ mod tests {
         drafts: Vec<ToolDraft>,
         taken: impl Fn(&str) -> bool,
     ) -> Vec<(String, String)> {
-        assign(
-            &namespace(servers),
-            &ServerName::from(server),
+        renamed(servers, server, prefix, drafts, taken, &BTreeMap::new())
+    }
+
+    fn renamed(
+        servers: &[&str],
+        server: &str,
+        prefix: NamePrefix,
+        drafts: Vec<ToolDraft>,
+        taken: impl Fn(&str) -> bool,
+        held: &BTreeMap<String, String>,
+    ) -> Vec<(String, String)> {
+        let naming = Naming {
+            namespace: &namespace(servers),
+            server: &ServerName::from(server),
             prefix,
-            drafts,
-            taken,
-        )
-        .into_iter()
-        .map(|(name, draft)| (draft.target.raw_name().to_owned(), name))
-        .collect()
+            held,
+        };
+        naming
+            .assign(drafts, taken)
+            .into_iter()
+            .map(|(name, draft)| (draft.target.raw_name().to_owned(), name))
+            .collect()
+    }
+
+    /// The names a server has after its next list, from those it has now.
+    fn next(servers: &[&str], server: &str, raw: &str, held: &str) -> String {
+        let held = BTreeMap::from([pair(raw, held)]);
+        let mut names = renamed(
+            servers,
+            server,
+            NamePrefix::Default,
+            vec![tool(raw)],
+            |_| false,
+            &held,
+        );
+        assert_eq!(names.len(), 1);
+        names.remove(0).1
     }
 
     fn pair(raw: &str, public: &str) -> (String, String) {
@@ -419,6 +476,21 @@ mod tests {
             |_| false,
         );
         assert_eq!(names, [pair("do-it", "do_it")]);
+    }
+
+    #[test]
+    fn fr_173_a_server_that_comes_or_goes_renames_no_tool() {
+        let plain = "mcp__a_b__t";
+        assert_eq!(next(&["a.b", "a_b"], "a.b", "t", plain), plain);
+        let suffixed = format!("mcp__a_b__t_{}", suffix("a_b", "t"));
+        assert_eq!(next(&["a_b"], "a_b", "t", &suffixed), suffixed);
+        let split = "mcp__a__b__c";
+        assert_eq!(next(&["a", "a__b"], "a", "b__c", split), split);
+    }
+
+    #[test]
+    fn a_name_of_another_form_is_not_kept() {
+        assert_eq!(next(&["s"], "s", "t", "t"), "mcp__s__t");
     }
 
     #[test]

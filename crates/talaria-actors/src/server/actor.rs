@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,9 @@ use crate::backoff::Jitter;
 use crate::directory::Directory;
 use crate::server::handle::ServerHandle;
 use crate::server::messages::{Reply, ServerStopped, Ticket};
-use crate::server::snapshot::{Snapshot, StateName};
-use crate::server::state::{CallId, Input, Policy, ServerState};
+use crate::server::schemas::Schemas;
+use crate::server::snapshot::{Outlook, Snapshot};
+use crate::server::state::{CallId, FuseKey, Input, Lane, Policy, ServerState};
 use crate::upstream::{Connector, Upstream};
 
 /// Control messages that fit into the mailbox besides the calls.
@@ -40,6 +42,8 @@ pub(crate) struct ServerSetup {
     pub(crate) connector: Arc<dyn Connector>,
     /// Takes its tools.
     pub(crate) directory: Arc<Directory>,
+    /// Remembers them for the next start, where the server is lazy.
+    pub(crate) schemas: Arc<Schemas>,
     /// Reads big lists.
     pub(crate) blocking: BlockingPool,
     /// Takes its death notice.
@@ -58,10 +62,14 @@ pub(crate) struct ServerActor {
     pub(super) calls: HashMap<CallId, OpenCall>,
     pub(super) session: Option<Arc<dyn Upstream>>,
     pub(super) connecting: Option<SpawnHandle>,
+    /// The asking for a sign of life.
+    pub(super) probing: Option<SpawnHandle>,
     /// What an attempt to connect brought; published with the state that follows from it.
     pub(super) attempt: Option<Attempt>,
     timer: Option<(Instant, SpawnHandle)>,
     load: (usize, usize),
+    /// Makes lanes and fuses of names.
+    hasher: RandomState,
 }
 
 /// The end of an attempt to connect.
@@ -95,7 +103,8 @@ pub(super) struct OpenCall {
 impl ServerActor {
     /// The incarnation `generation` of a server, started because of `cause`.
     pub(crate) fn new(setup: ServerSetup, generation: u64, cause: &'static str) -> Self {
-        let state = ServerState::new(setup.policy, Jitter::random(), cause);
+        let now = runtime::now().into_std();
+        let state = ServerState::new(setup.policy, Jitter::random(), cause, now);
         Self {
             setup,
             generation,
@@ -103,9 +112,11 @@ impl ServerActor {
             calls: HashMap::new(),
             session: None,
             connecting: None,
+            probing: None,
             attempt: None,
             timer: None,
             load: (0, 0),
+            hasher: RandomState::new(),
         }
     }
 
@@ -120,7 +131,7 @@ impl ServerActor {
         for effect in self.state.handle(input, now) {
             self.perform(effect, ctx);
         }
-        self.publish();
+        self.publish(now);
         self.arm_timer(now, ctx);
     }
 
@@ -135,6 +146,7 @@ impl ServerActor {
         self.drop_abandoned(ctx);
         let deadline = ticket.ctx.deadline.instant().into_std();
         let read_only = ticket.read_only;
+        let (lane, fuse) = (self.lane(&ticket), self.fuse(&ticket));
         let cancel = ticket.ctx.cancel.child_token();
         self.calls.insert(
             id,
@@ -151,9 +163,26 @@ impl ServerActor {
                 id,
                 deadline,
                 read_only,
+                lane,
+                fuse,
             },
             ctx,
         );
+    }
+
+    /// Whose turn the call takes: its token's.
+    fn lane(&self, ticket: &Ticket) -> Lane {
+        ticket.ctx.token.as_ref().map_or(Lane::NOBODY, |token| {
+            // Never the lane of those without a token.
+            Lane(self.hasher.hash_one(token) | 1)
+        })
+    }
+
+    /// Where the errors of its tool are counted: by token, session and tool.
+    fn fuse(&self, ticket: &Ticket) -> Option<FuseKey> {
+        let session = ticket.ctx.session.as_ref()?;
+        let whose = (&ticket.ctx.token, session, ticket.target.raw_name());
+        Some(FuseKey(self.hasher.hash_one(whose)))
     }
 
     /// A caller has gone: its call is dropped before the wire, or cancelled on it.
@@ -180,16 +209,16 @@ impl ServerActor {
         }
     }
 
-    fn publish(&mut self) {
+    fn publish(&mut self, now: Instant) {
         let handle = &self.setup.handle;
         let attempt = self.attempt.take();
-        if attempt.is_some() || !handle.look(|shown| self.is_shown(shown)) {
-            handle.publish(self.generation, self.state.reason().cause, |snapshot| {
+        if attempt.is_some() || !handle.look(|shown| self.is_shown(shown, now)) {
+            handle.publish(self.generation, self.state.cause(), |snapshot| {
                 if let Some(attempt) = attempt {
                     snapshot.attempts_ended += 1;
                     snapshot.peer = attempt.peer.or_else(|| snapshot.peer.take());
                 }
-                self.show(snapshot);
+                self.show(snapshot, now);
             });
         }
         let load = (self.state.in_flight(), self.state.pending());
@@ -199,19 +228,25 @@ impl ServerActor {
         }
     }
 
-    fn is_shown(&self, snapshot: &Snapshot) -> bool {
+    fn is_shown(&self, snapshot: &Snapshot, now: Instant) -> bool {
         snapshot.state == self.state.name()
             && snapshot.next_attempt == self.state.next_attempt()
-            && snapshot.reason.as_deref() == self.state.reason().words()
+            && snapshot.reason.as_deref() == self.state.words()
             && snapshot.refusal == self.state.refusal()
+            && snapshot.needs_reauth == self.state.needs_reauth()
+            && snapshot.breaker == self.state.breaker(now)
+            && snapshot.stale == (self.state.is_stale() || snapshot.is_outdated())
     }
 
-    pub(super) fn show(&self, snapshot: &mut Snapshot) {
-        snapshot.state = self.state.name();
-        snapshot.reason = self.state.reason().words().map(str::to_owned);
+    pub(super) fn show(&self, snapshot: &mut Snapshot, now: Instant) {
+        snapshot.enter(self.state.name());
+        snapshot.stale |= self.state.is_stale();
+        snapshot.needs_reauth = self.state.needs_reauth();
+        snapshot.breaker = self.state.breaker(now);
+        snapshot.reason = self.state.words().map(str::to_owned);
         snapshot.next_attempt = self.state.next_attempt();
         snapshot.refusal = self.state.refusal();
-        if snapshot.state != StateName::Ready
+        if snapshot.state.outlook() != Outlook::Up
             && let Some(peer) = &mut snapshot.peer
         {
             peer.pid = None;
@@ -220,7 +255,7 @@ impl ServerActor {
 
     /// One timer at a time; one that fires early does no harm.
     fn arm_timer(&mut self, now: Instant, ctx: &mut Context<Self>) {
-        let Some(wake) = self.state.next_wake() else {
+        let Some(wake) = self.state.next_wake(now) else {
             return;
         };
         match self.timer {
@@ -250,7 +285,11 @@ impl Actor for ServerActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(self.setup.policy.pending + CONTROL_MESSAGES);
         self.setup.handle.open_route(self.generation, ctx.address());
-        self.apply(Input::Start, ctx);
+        if self.setup.policy.lazy {
+            self.recall(ctx);
+        } else {
+            self.apply(Input::Start { known: false }, ctx);
+        }
     }
 
     /// The death notice; comes after a panic too, and must not panic itself.

@@ -7,7 +7,7 @@ use actix::fut::wrap_future;
 use actix::{ActorContext, ActorFutureExt, AsyncContext, Context};
 use talaria_mcp::{ClosedBy, SessionEvent};
 use talaria_telemetry::events;
-use talaria_types::{Deadline, ErrorCode, Failure};
+use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
@@ -16,14 +16,19 @@ use crate::chain::{chain, reason};
 use crate::directory::Change;
 use crate::server::actor::{Attempt, ServerActor};
 use crate::server::handle::ServerHandle;
-use crate::server::job::CallJob;
-use crate::server::messages::Reply;
+use crate::server::job::{CallJob, CallOutcome};
 use crate::server::refusal;
-use crate::server::state::{CallEnd, CallId, Effect, Epoch, Input, Reason, Refusal};
+use crate::server::state::{CallEnd, CallId, Effect, Epoch, Input, Reason, Refusal, Trouble};
 use crate::upstream::{ConnectRequest, Upstream};
 
 /// What a server says on its own and nobody has read yet.
 const EVENTS: usize = 16;
+/// How long a list may hold up calls when it is read again.
+const REFRESH_WITHIN: Duration = Duration::from_secs(15);
+/// Names of tools in one line of the log.
+const NAMES_TOLD: usize = 32;
+/// How long remembering tools may wait for a worker.
+const REMEMBER_WITHIN: Duration = Duration::from_secs(30);
 /// How much longer than its deadline closing a session may take.
 const CLOSE_OVERRUN: Duration = Duration::from_secs(2);
 
@@ -50,6 +55,12 @@ impl ServerActor {
             Effect::Refuse(id, why) => self.refuse(id, why),
             Effect::Forget(id) => drop(self.calls.remove(&id)),
             Effect::Refresh(epoch) => self.refresh(epoch, ctx),
+            Effect::Probe(epoch, by) => self.probe(epoch, by, ctx),
+            Effect::AbandonProbe => {
+                if let Some(probing) = self.probing.take() {
+                    ctx.cancel_future(probing);
+                }
+            }
             Effect::Stop => ctx.stop(),
         }
     }
@@ -57,7 +68,7 @@ impl ServerActor {
     fn connect(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
         let handle = &self.setup.handle;
         if handle.look(|snapshot| snapshot.starts > 0) {
-            events::server_reconnect(handle.name(), self.state.reason().cause);
+            events::server_reconnect(handle.name(), self.state.cause());
         }
         handle.publish(self.generation, "", |snapshot| snapshot.starts += 1);
         let (events, said) = mpsc::channel(EVENTS);
@@ -96,13 +107,16 @@ impl ServerActor {
                 self.setup
                     .handle
                     .keep_session(self.generation, Some(Arc::clone(&session)));
-                self.publish_catalogue(catalogue);
+                self.take_catalogue(catalogue, ctx);
                 self.watch_end(epoch, &session, ctx);
                 self.listen(epoch, said, ctx);
                 self.attempt = Some(Attempt {
                     peer: Some(session.peer().clone()),
                 });
-                Input::Connected(epoch)
+                Input::Connected {
+                    epoch,
+                    has_tools: session.peer().tools,
+                }
             }
             Err(failure) => {
                 let code = failure.code();
@@ -113,14 +127,10 @@ impl ServerActor {
                     "cannot connect"
                 );
                 self.attempt = Some(Attempt { peer: None });
-                let permanent = matches!(
-                    code,
-                    ErrorCode::ServerUnauthorized | ErrorCode::ServerMisconfigured
-                );
                 let reason = Reason::new(code.as_str(), reason(&failure));
                 Input::ConnectFailed {
                     epoch,
-                    permanent,
+                    trouble: trouble(code),
                     reason,
                 }
             }
@@ -130,15 +140,7 @@ impl ServerActor {
 
     fn watch_end(&self, epoch: Epoch, session: &Arc<dyn Upstream>, ctx: &mut Context<Self>) {
         let ended = wrap_future::<_, Self>(session.closed()).map(move |by, actor, ctx| {
-            let reason = match by {
-                ClosedBy::Us => Reason::new("closed", "the session was closed"),
-                ClosedBy::ChildExit(status) => {
-                    Reason::new("exited", format!("the server's process ended: {status}"))
-                }
-                ClosedBy::Transport(words) => {
-                    Reason::new("connection_lost", format!("the connection ended: {words}"))
-                }
-            };
+            let reason = ending(by);
             actor.apply(Input::SessionEnded { epoch, reason }, ctx);
         });
         ctx.spawn(ended);
@@ -204,7 +206,7 @@ impl ServerActor {
         };
         let span = tracing::debug_span!(parent: &call.ticket.ctx.span, "rpc", server = %name);
         let ended = wrap_future::<_, Self>(job.run().instrument(span))
-            .map(move |(reply, end), actor, ctx| actor.call_ended(id, epoch, reply, end, ctx));
+            .map(move |ended, actor, ctx| actor.call_ended(id, epoch, ended, ctx));
         ctx.spawn(ended);
     }
 
@@ -212,10 +214,14 @@ impl ServerActor {
         &mut self,
         id: CallId,
         epoch: Epoch,
-        reply: Reply,
-        end: CallEnd,
+        CallOutcome { reply, end, over }: CallOutcome,
         ctx: &mut Context<Self>,
     ) {
+        if let Some(by) = over {
+            // Said here first, so that the call knows of it.
+            let reason = ending(by);
+            self.apply(Input::SessionEnded { epoch, reason }, ctx);
+        }
         if let Some(call) = self.calls.get_mut(&id) {
             call.outcome = Some(reply);
             if end == CallEnd::LostUnsent {
@@ -232,7 +238,8 @@ impl ServerActor {
         let name = self.setup.handle.name();
         let reply = match call.outcome {
             Some(Err(failure)) if call.aborted && failure.code() == ErrorCode::Cancelled => {
-                let ours = refusal::draining(ErrorCode::ShuttingDown, name);
+                let code = self.state.refusal().unwrap_or(ErrorCode::ShuttingDown);
+                let ours = refusal::draining(code, name);
                 let uncertain = failure.is_outcome_uncertain();
                 Err(if uncertain {
                     ours.outcome_uncertain()
@@ -253,7 +260,7 @@ impl ServerActor {
         };
         let handle = &self.setup.handle;
         let mut snapshot = handle.snapshot();
-        self.show(&mut snapshot);
+        self.show(&mut snapshot, runtime::now().into_std());
         let failure = refusal::failure(why, handle.name(), &snapshot, &call.ticket);
         drop(call.reply.send(Err(failure)));
     }
@@ -263,13 +270,18 @@ impl ServerActor {
             return;
         };
         let config = Arc::clone(&self.setup.config);
-        let listing = catalogue::read(session, config, self.setup.blocking.clone());
+        let within = config
+            .timeout
+            .min(config.connect_timeout)
+            .min(REFRESH_WITHIN);
+        let listing = catalogue::read(session, config, within, self.setup.blocking.clone());
         let span = tracing::info_span!(parent: None, "refresh", server = %self.setup.handle.name());
         let read =
             wrap_future::<_, Self>(listing.instrument(span)).map(move |listed, actor, ctx| {
+                let read = listed.is_ok();
                 match listed {
                     Ok(catalogue) if epoch == actor.state.epoch() => {
-                        actor.publish_catalogue(catalogue);
+                        actor.take_catalogue(catalogue, ctx);
                     }
                     Ok(_) => {}
                     Err(failure) => tracing::warn!(
@@ -279,9 +291,55 @@ impl ServerActor {
                         "cannot list the tools again; the old list stays"
                     ),
                 }
-                actor.apply(Input::RefreshEnded, ctx);
+                let outcome = if read { "read" } else { "failed" };
+                events::list_refreshed(actor.setup.handle.name(), outcome);
+                actor.apply(Input::RefreshEnded { epoch, read }, ctx);
             });
         ctx.spawn(read);
+    }
+
+    /// Offers what a lazy server offered the last time; the first call connects it.
+    pub(super) fn recall(&self, ctx: &mut Context<Self>) {
+        let (schemas, config) = (
+            Arc::clone(&self.setup.schemas),
+            Arc::clone(&self.setup.config),
+        );
+        let blocking = self.setup.blocking.clone();
+        let recalling = async move {
+            let deadline = Deadline::after(REMEMBER_WITHIN);
+            let recalled = blocking
+                .run(deadline, move || schemas.recall(&config))
+                .await;
+            recalled.ok().flatten()
+        };
+        let recalled = wrap_future::<_, Self>(recalling).map(|recalled, actor, ctx| {
+            let known = recalled.is_some();
+            // A call that came first has brought a fresher list, or will.
+            if let Some(catalogue) = recalled
+                && actor.state.epoch() == Epoch::default()
+            {
+                actor.publish_catalogue(catalogue);
+            }
+            actor.apply(Input::Start { known }, ctx);
+        });
+        ctx.spawn(recalled);
+    }
+
+    fn take_catalogue(&self, catalogue: Catalogue, ctx: &mut Context<Self>) {
+        if self.setup.policy.lazy {
+            let schemas = Arc::clone(&self.setup.schemas);
+            let config = Arc::clone(&self.setup.config);
+            let (blocking, offered) = (self.setup.blocking.clone(), catalogue.clone());
+            let remembering = async move {
+                let deadline = Deadline::after(REMEMBER_WITHIN);
+                let remember = move || schemas.remember(&config, &offered);
+                if blocking.run(deadline, remember).await.is_err() {
+                    tracing::warn!("the tools of a lazy server were not remembered");
+                }
+            };
+            ctx.spawn(wrap_future::<_, Self>(remembering));
+        }
+        self.publish_catalogue(catalogue);
     }
 
     fn publish_catalogue(&self, catalogue: Catalogue) {
@@ -306,6 +364,30 @@ impl ServerActor {
     }
 }
 
+/// Why a session ended, as a state's reason.
+fn ending(by: ClosedBy) -> Reason {
+    match by {
+        ClosedBy::Us => Reason::new("closed", "the session was closed"),
+        ClosedBy::ChildExit(status) => {
+            Reason::new("exited", format!("the server's process ended: {status}"))
+        }
+        ClosedBy::Transport(words) => {
+            Reason::new("connection_lost", format!("the connection ended: {words}"))
+        }
+    }
+}
+
+/// What an attempt that failed so lets expect.
+fn trouble(code: ErrorCode) -> Trouble {
+    let known = [
+        (ErrorCode::ServerUnauthorized, Trouble::Unauthorized),
+        (ErrorCode::CommandNotFound, Trouble::Lasting),
+        (ErrorCode::ServerMisconfigured, Trouble::Hopeless),
+    ];
+    let found = known.iter().find(|(known, _)| *known == code);
+    found.map_or(Trouble::Passing, |(_, trouble)| *trouble)
+}
+
 fn report(handle: &ServerHandle, change: &Change, first: bool) {
     if change.added.is_empty() && change.removed.is_empty() {
         return;
@@ -314,9 +396,18 @@ fn report(handle: &ServerHandle, change: &Change, first: bool) {
     if !first {
         tracing::warn!(
             server = %handle.name(),
-            added = change.added.join(" "),
-            removed = change.removed.join(" "),
+            added = told(&change.added),
+            removed = told(&change.removed),
             "the server changed its tools"
         );
     }
+}
+
+/// Names for the log, not without end.
+fn told(names: &[String]) -> String {
+    let mut told: Vec<_> = names.iter().take(NAMES_TOLD).map(String::as_str).collect();
+    if names.len() > NAMES_TOLD {
+        told.push("…");
+    }
+    told.join(" ")
 }

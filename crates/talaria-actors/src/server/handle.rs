@@ -1,11 +1,12 @@
 //! The handle to one server: calls, snapshot and control, without knowing the actor.
 //!
 //! It outlives the actor. When an actor dies, calls that were not sent yet go to its successor;
-//! calls that may have been sent fail with `outcome_uncertain`.
+//! calls that may have been sent fail with `outcome_uncertain`. When a reload changes the server,
+//! another handle replaces this one, and takes the calls that were not sent yet.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::Addr;
@@ -13,9 +14,10 @@ use actix::dev::SendError;
 use parking_lot::Mutex;
 use talaria_config::{NamePrefix, ServerConfig, Trust};
 use talaria_telemetry::events;
-use talaria_types::{CallContext, Deadline, ErrorCode, Failure, ServerName};
+use talaria_types::{CallContext, Deadline, ErrorCode, Failure, ServerName, runtime};
 use tokio::sync::{oneshot, watch};
 
+use crate::feed::{Feed, state_event};
 use crate::server::actor::ServerActor;
 use crate::server::messages::{CallTool, CancelCall, Drain, Reconnect, Reply, Ticket};
 use crate::server::refusal;
@@ -38,10 +40,13 @@ struct Shared {
     prefix: NamePrefix,
     trust: Trust,
     ready_wait: Duration,
+    connect_timeout: Duration,
     /// Set when the configuration does not allow the server to run at all.
     problem: Option<String>,
     route: watch::Sender<Route>,
     snapshot: watch::Sender<Snapshot>,
+    /// Where changes of state are told, once the directory knows the server.
+    feed: OnceLock<Feed>,
     /// The live session, so that it can be ended when its actor no longer can.
     session: Mutex<Option<Arc<dyn Upstream>>>,
     in_flight: AtomicUsize,
@@ -56,6 +61,7 @@ struct Parts {
     prefix: NamePrefix,
     trust: Trust,
     ready_wait: Duration,
+    connect_timeout: Duration,
     problem: Option<String>,
     snapshot: Snapshot,
 }
@@ -74,6 +80,8 @@ impl fmt::Debug for Shared {
 struct Route {
     generation: u64,
     address: Option<Addr<ServerActor>>,
+    /// Who takes the calls since a reload changed the server.
+    replacement: Option<ServerHandle>,
 }
 
 impl ServerHandle {
@@ -85,6 +93,7 @@ impl ServerHandle {
             prefix: config.name_prefix,
             trust: config.trust,
             ready_wait,
+            connect_timeout: config.connect_timeout,
             problem: None,
             snapshot,
         })
@@ -99,6 +108,7 @@ impl ServerHandle {
             prefix: NamePrefix::Default,
             trust: Trust::Untrusted,
             ready_wait: Duration::ZERO,
+            connect_timeout: Duration::ZERO,
             problem: Some(problem),
             snapshot,
         })
@@ -111,9 +121,11 @@ impl ServerHandle {
             prefix: parts.prefix,
             trust: parts.trust,
             ready_wait: parts.ready_wait,
+            connect_timeout: parts.connect_timeout,
             problem: parts.problem,
             route: watch::Sender::new(Route::default()),
             snapshot: watch::Sender::new(parts.snapshot),
+            feed: OnceLock::new(),
             session: Mutex::new(None),
             in_flight: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -129,6 +141,11 @@ impl ServerHandle {
         &self.shared.name
     }
 
+    /// Whether both lead to the same server as it is configured now.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// `pipe`, `tcp`, or empty for a server that is not usable.
     pub(crate) fn network_transport(&self) -> &'static str {
         self.shared.network_transport
@@ -137,6 +154,11 @@ impl ServerHandle {
     /// How its tools are named.
     pub(crate) fn prefix(&self) -> NamePrefix {
         self.shared.prefix
+    }
+
+    /// How long connecting may take; nothing for a server that is not usable.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.shared.connect_timeout
     }
 
     /// Whether a call may be made as far as trust goes: on a server that is not trusted, only
@@ -225,15 +247,29 @@ impl ServerHandle {
     /// # Errors
     /// Any transport-level failure; a tool's own error is an answer.
     pub(crate) async fn call(&self, ticket: Ticket) -> Reply {
-        self.check_usable()?;
         let ticket = Arc::new(ticket);
+        let mut server = self.clone();
+        loop {
+            let reply = server.call_here(&ticket).await;
+            let passed_on = reply.is_err() && !ticket.may_be_sent() && !ticket.is_over();
+            let Some(next) = passed_on.then(|| server.replacement()).flatten() else {
+                return reply;
+            };
+            // The new entry may trust the server less.
+            next.check_trust(&ticket.ctx, ticket.read_only)?;
+            server = next;
+        }
+    }
+
+    async fn call_here(&self, ticket: &Arc<Ticket>) -> Reply {
+        self.check_usable()?;
         let deadline = ticket.ctx.deadline;
         let mut replayed = false;
         let mut route = self.shared.route.subscribe();
         loop {
             let ready_by = Deadline::after(self.shared.ready_wait).earlier(deadline);
             let (generation, address) = self.reach(&mut route, ready_by).await?;
-            let attempt = match self.hand_in(&ticket, &address) {
+            let attempt = match self.hand_in(ticket, &address) {
                 Ok(attempt) => attempt,
                 Err(SendError::Full(_)) => return Err(refusal::busy(self.name())),
                 Err(SendError::Closed(_)) => {
@@ -241,7 +277,7 @@ impl ServerHandle {
                     continue;
                 }
             };
-            match self.wait(attempt, &mut route, generation, &ticket).await {
+            match self.wait(attempt, &mut route, generation, ticket).await {
                 Waited::Reply(reply) => return reply,
                 Waited::ActorGone if !ticket.may_be_sent() => {}
                 Waited::ActorGone if ticket.read_only && !replayed => {
@@ -325,16 +361,25 @@ impl ServerHandle {
         if let Some(address) = current.address {
             return Ok((current.generation, address));
         }
+        if current.replacement.is_some() {
+            return Err(self.not_ready());
+        }
         let hopeless = match self.shared.snapshot.borrow().state {
-            StateName::Disabled | StateName::Stopped | StateName::Failed => true,
-            StateName::Starting | StateName::Ready | StateName::Backoff | StateName::Draining => {
-                false
+            StateName::Disabled | StateName::Stopped | StateName::Parked | StateName::Failed => {
+                true
             }
+            StateName::Configured
+            | StateName::Connecting
+            | StateName::Ready
+            | StateName::Degraded
+            | StateName::Backoff
+            | StateName::Draining => false,
         };
         if hopeless {
             return Err(self.not_ready());
         }
-        let arrival = route.wait_for(|route| route.address.is_some());
+        let arrival =
+            route.wait_for(|route| route.address.is_some() || route.replacement.is_some());
         let arrived = match tokio::time::timeout_at(ready_by.instant(), arrival).await {
             Ok(Ok(route)) => route.clone(),
             Ok(Err(_)) | Err(_) => Route::default(),
@@ -345,22 +390,28 @@ impl ServerHandle {
         }
     }
 
-    /// Waits until the route no longer leads to a dead actor.
+    /// Waits until the route no longer leads to a dead actor; fails where it will not change.
     async fn successor(
         &self,
         route: &mut watch::Receiver<Route>,
         generation: u64,
         ready_by: Deadline,
     ) -> Result<(), Failure> {
-        let change = route.wait_for(|route| route.generation != generation);
+        let change =
+            route.wait_for(|route| route.generation != generation || route.replacement.is_some());
         match tokio::time::timeout_at(ready_by.instant(), change).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(self.not_ready()),
+            Ok(Ok(route)) if route.generation != generation => Ok(()),
+            Ok(Ok(_) | Err(_)) | Err(_) => Err(self.not_ready()),
         }
     }
 
     fn not_ready(&self) -> Failure {
         refusal::not_ready(self.name(), &self.snapshot())
+    }
+
+    /// The handle that took this one's place, once a reload changed the server.
+    pub(crate) fn replacement(&self) -> Option<Self> {
+        self.shared.route.borrow().replacement.clone()
     }
 
     /// The actor that serves now.
@@ -376,21 +427,56 @@ impl ServerHandle {
         self.shared.route.borrow().generation
     }
 
-    /// Tells the metrics of the state it begins with.
-    pub(crate) fn announce(&self) {
+    /// Tells changes of state to `feed` from now on.
+    pub(crate) fn tell(&self, feed: &Feed) {
+        self.shared.feed.get_or_init(|| feed.clone());
+    }
+
+    /// Tells the metrics of the state it begins with, and of `usual`, the cause where the
+    /// configuration alone is none.
+    pub(crate) fn announce(&self, usual: &'static str) {
         self.look(|shown| {
             let cause = match shown.state {
                 StateName::Failed => ErrorCode::ServerMisconfigured.as_str(),
                 StateName::Disabled => "config",
-                StateName::Starting
+                StateName::Configured
+                | StateName::Connecting
                 | StateName::Ready
+                | StateName::Degraded
                 | StateName::Backoff
+                | StateName::Parked
                 | StateName::Draining
-                | StateName::Stopped => "added",
+                | StateName::Stopped => usual,
             };
             let to = shown.state.as_str();
             events::server_state_changed(self.name(), StateName::Stopped.as_str(), to, cause);
         });
+    }
+
+    /// Tells the metrics that it begins afresh, where another stood before.
+    pub(crate) fn announce_afresh(&self) {
+        let breaker = self.look(|shown| shown.breaker.as_str());
+        events::server_breaker_changed(self.name(), breaker);
+        let (in_flight, pending) = self.load();
+        events::server_load(self.name(), in_flight, pending);
+    }
+
+    /// Hands the calls that were not sent yet, and those to come, to `next`. What runs goes on
+    /// here; what others see is from now on what `next` shows.
+    pub(crate) fn replace_with(&self, next: &Self) {
+        // The number of an incarnation stands for one actor of this name, whatever its handle.
+        let generation = self.generation();
+        next.shared
+            .route
+            .send_modify(|route| route.generation = generation + 1);
+        self.shared
+            .route
+            .send_modify(|route| route.replacement = Some(next.clone()));
+    }
+
+    /// Whether others see what this handle shows.
+    fn is_shown(&self) -> bool {
+        self.shared.route.borrow().replacement.is_none()
     }
 
     /// Ends the current incarnation; the next one has the number returned.
@@ -427,11 +513,23 @@ impl ServerHandle {
             return;
         }
         self.shared.snapshot.send_modify(|snapshot| {
-            let before = snapshot.state;
+            let (before, breaker) = (snapshot.state, snapshot.breaker.as_str());
             change(snapshot);
-            if before != snapshot.state {
+            if breaker != snapshot.breaker.as_str() && self.is_shown() {
+                events::server_breaker_changed(&self.shared.name, snapshot.breaker.as_str());
+            }
+            if before != snapshot.state && self.is_shown() {
                 let (from, to) = (before.as_str(), snapshot.state.as_str());
                 events::server_state_changed(&self.shared.name, from, to, cause);
+                snapshot.since = Some(runtime::wall_clock());
+                if let Some(feed) = self.shared.feed.get() {
+                    feed.say(state_event(
+                        &self.shared.name,
+                        from,
+                        to,
+                        snapshot.reason.as_ref(),
+                    ));
+                }
                 if let Some(words) = &snapshot.reason {
                     tracing::info!(server = %self.shared.name, state = to, "{words}");
                 }
@@ -444,7 +542,9 @@ impl ServerHandle {
         if self.generation() == generation {
             self.shared.in_flight.store(in_flight, Ordering::Relaxed);
             self.shared.pending.store(pending, Ordering::Relaxed);
-            events::server_load(&self.shared.name, in_flight, pending);
+            if self.is_shown() {
+                events::server_load(&self.shared.name, in_flight, pending);
+            }
         }
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use serde_json::Value;
 use talaria_content::ResultKind;
-use talaria_mcp::{Rpc, RpcLimits};
+use talaria_mcp::{ClosedBy, Rpc, RpcLimits};
 use talaria_telemetry::events;
 use talaria_types::{ErrorCode, Failure, ServerName};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,8 @@ use crate::utility;
 
 /// How long a request may take to notice that its session has ended.
 const LAST_WORDS: Duration = Duration::from_millis(250);
+/// How long the end of a session may take to be known after a call was lost with it.
+const NEWS_OF_THE_END: Duration = Duration::from_millis(50);
 /// How long a request may take to notice its deadline or its cancellation.
 const OVERRUN: Duration = Duration::from_secs(2);
 
@@ -38,16 +41,38 @@ pub(crate) struct CallJob {
     pub(crate) idle: Duration,
 }
 
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct CallOutcome {
+    /// For the caller.
+    pub(crate) reply: Reply,
+    /// For the state machine.
+    pub(crate) end: CallEnd,
+    /// What ended the session, where the call was lost with it.
+    pub(crate) over: Option<ClosedBy>,
+}
+
 impl CallJob {
     /// Runs the call. Always ends, whatever the session does.
-    pub(crate) async fn run(self) -> (Reply, CallEnd) {
+    pub(crate) async fn run(self) -> CallOutcome {
         let reply = AssertUnwindSafe(self.race()).catch_unwind().await;
         let broken = |_| Err(self.ticket.judge(refusal::broken(&self.server)));
         let reply = reply
             .unwrap_or_else(broken)
             .map_err(|failure| self.in_our_words(failure));
-        let end = end_of(&reply);
-        (reply, end)
+        let end = end_of(&reply, self.ticket.ctx.deadline.expired());
+        let over = match end {
+            CallEnd::LostUnsent | CallEnd::LostSent => {
+                let ended = self.session.closed();
+                tokio::time::timeout(NEWS_OF_THE_END, ended).await.ok()
+            }
+            CallEnd::Answered
+            | CallEnd::ToolFailed
+            | CallEnd::Failed
+            | CallEnd::Silent
+            | CallEnd::Unauthorized => None,
+        };
+        CallOutcome { reply, end, over }
     }
 
     async fn race(&self) -> Reply {
@@ -113,18 +138,27 @@ impl CallJob {
     }
 }
 
-/// What the outcome says of the session.
-fn end_of(reply: &Reply) -> CallEnd {
-    match reply {
-        Ok(_) => CallEnd::Answered,
-        Err(failure) if failure.code() == ErrorCode::ServerError => CallEnd::Answered,
-        Err(failure) if failure.code() == ErrorCode::ConnectionLost => {
-            if failure.is_outcome_uncertain() {
-                CallEnd::LostSent
-            } else {
-                CallEnd::LostUnsent
-            }
+/// What the outcome says of the session. A caller that was in a hurry says nothing.
+fn end_of(reply: &Reply, in_a_hurry: bool) -> CallEnd {
+    let failure = match reply {
+        Ok((raw, _)) if raw.json.get("isError") == Some(&Value::Bool(true)) => {
+            return CallEnd::ToolFailed;
         }
-        Err(_) => CallEnd::Failed,
+        Ok(_) => return CallEnd::Answered,
+        Err(failure) => failure,
+    };
+    let is_lost = failure.code() == ErrorCode::ConnectionLost;
+    if failure.code() == ErrorCode::ServerError {
+        CallEnd::ToolFailed
+    } else if failure.code() == ErrorCode::ServerUnauthorized {
+        CallEnd::Unauthorized
+    } else if failure.code() == ErrorCode::Timeout && !in_a_hurry {
+        CallEnd::Silent
+    } else if is_lost && failure.is_outcome_uncertain() {
+        CallEnd::LostSent
+    } else if is_lost {
+        CallEnd::LostUnsent
+    } else {
+        CallEnd::Failed
     }
 }

@@ -77,6 +77,11 @@ impl Ticket {
         self.sent.load(Ordering::Acquire)
     }
 
+    /// Whether nobody waits for it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ctx.cancel.is_cancelled() || self.ctx.deadline.expired()
+    }
+
     /// Marks a failure whose call may have run. What only reads has nothing to be uncertain of.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
         match self.target {

@@ -1,5 +1,7 @@
 //! Why a call was not made, in words that help its caller.
 
+use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 use talaria_telemetry::events;
@@ -10,6 +12,24 @@ use crate::server::messages::Ticket;
 use crate::server::snapshot::{Snapshot, StateName};
 use crate::server::state::Refusal;
 
+/// The cause of a failure that is the queue's, and not the server's: the call was not sent.
+#[derive(Clone, Copy, Debug)]
+struct NotSent;
+
+impl fmt::Display for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call waited for earlier calls and was not sent")
+    }
+}
+
+impl Error for NotSent {}
+
+/// Whether a call failed for our own queue alone.
+pub(crate) fn is_the_queues(failure: &Failure) -> bool {
+    let was_late = failure.source().is_some_and(|cause| cause.is::<NotSent>());
+    was_late || matches!(failure.code(), ErrorCode::ServerBusy | ErrorCode::Busy)
+}
+
 /// The failure for a refused call; counts it.
 pub(crate) fn failure(
     refusal: Refusal,
@@ -19,6 +39,9 @@ pub(crate) fn failure(
 ) -> Failure {
     match refusal {
         Refusal::Busy => busy(server),
+        Refusal::Share => share(server),
+        Refusal::ServerCircuit(wait) => server_circuit(server, wait),
+        Refusal::ToolCircuit(wait) => tool_circuit(server, ticket, wait),
         Refusal::ExpiredInQueue => {
             events::deadline_exceeded("queue");
             let waited = ticket.since.elapsed().as_secs_f64();
@@ -30,6 +53,7 @@ pub(crate) fn failure(
                 ),
             )
             .on_server(server)
+            .caused_by(NotSent)
         }
         Refusal::ExpiredConnecting => {
             events::deadline_exceeded("connect");
@@ -51,14 +75,72 @@ pub(crate) fn busy(server: &ServerName) -> Failure {
     .retry_after(Duration::from_secs(1))
 }
 
+/// The token has its half of the waiting places.
+fn share(server: &ServerName) -> Failure {
+    events::queue_refused("server_share");
+    Failure::new(
+        ErrorCode::Busy,
+        format!(
+            "as many calls of this token wait at server '{server}' as one token may have waiting; \
+             the other places are for others, try again later"
+        ),
+    )
+    .on_server(server)
+    .retry_after(Duration::from_secs(1))
+}
+
+/// The last calls got no answer, whoever made them.
+fn server_circuit(server: &ServerName, wait: Duration) -> Failure {
+    events::circuit_refused(server, "server");
+    let seconds = wait.as_secs_f64().ceil();
+    Failure::new(
+        ErrorCode::CircuitOpen,
+        format!(
+            "server '{server}' is unreachable: its last calls got no answer, so none is sent for \
+             another {seconds} s; the call was not sent"
+        ),
+    )
+    .on_server(server)
+    .retry_after(wait)
+}
+
+/// The tool answered this session with errors only.
+fn tool_circuit(server: &ServerName, ticket: &Ticket, wait: Duration) -> Failure {
+    events::circuit_refused(server, "tool");
+    let tool = cleaned_words(ticket.target.raw_name());
+    let seconds = wait.as_secs_f64().ceil();
+    Failure::new(
+        ErrorCode::CircuitOpen,
+        format!(
+            "server '{server}' is reachable, but its tool '{tool}' keeps rejecting the calls of \
+             this session, so none is sent for another {seconds} s; look at its errors and call \
+             it another way, or use another tool"
+        ),
+    )
+    .on_server(server)
+    .retry_after(wait)
+}
+
 /// The server takes no new calls.
 pub(crate) fn draining(code: ErrorCode, server: &ServerName) -> Failure {
+    let restarting = code == ErrorCode::ServerUnavailable;
     let detail = if code == ErrorCode::ServerDisabled {
         format!("server '{server}' is disabled; an operator can enable it")
+    } else if restarting {
+        format!(
+            "server '{server}' is restarting with a changed configuration; try again in a moment"
+        )
+    } else if code == ErrorCode::UnknownServer {
+        format!("server '{server}' was removed from the configuration")
     } else {
         "Talaria is shutting down and takes no new calls; try again in a moment".to_owned()
     };
-    Failure::new(code, detail).on_server(server)
+    let failure = Failure::new(code, detail).on_server(server);
+    if restarting {
+        failure.retry_after(Duration::from_secs(1))
+    } else {
+        failure
+    }
 }
 
 /// The server is not trusted, and the caller did not approve a tool that may write.
@@ -76,10 +158,16 @@ pub(crate) fn not_approved(server: &ServerName) -> Failure {
 
 /// There is no session; names the state.
 pub(crate) fn not_ready(server: &ServerName, snapshot: &Snapshot) -> Failure {
+    if snapshot.needs_reauth && snapshot.state == StateName::Parked {
+        return wants_credentials(server, snapshot);
+    }
     let state = match snapshot.state {
-        StateName::Starting | StateName::Ready => "is still starting",
+        StateName::Configured | StateName::Connecting | StateName::Ready | StateName::Degraded => {
+            "is still starting"
+        }
         StateName::Backoff => "has lost its connection and is being restarted",
-        StateName::Failed => "has failed and is tried again from time to time",
+        StateName::Parked => "is down and is tried again from time to time",
+        StateName::Failed => "cannot be used as it is configured",
         StateName::Disabled => return draining(ErrorCode::ServerDisabled, server),
         StateName::Draining | StateName::Stopped => {
             let code = snapshot.refusal.unwrap_or(ErrorCode::ShuttingDown);
@@ -100,6 +188,19 @@ pub(crate) fn not_ready(server: &ServerName, snapshot: &Snapshot) -> Failure {
         Some(wait) => failure.retry_after(wait),
         None => failure,
     }
+}
+
+/// Nothing but other credentials helps.
+fn wants_credentials(server: &ServerName, snapshot: &Snapshot) -> Failure {
+    let failure = Failure::new(
+        ErrorCode::ServerUnauthorized,
+        format!(
+            "server '{server}' refuses the credentials it was given: somebody has to sign in \
+             again or change its headers; the call was not sent (state: {})",
+            snapshot.state.as_str()
+        ),
+    );
+    failure.on_server(server)
 }
 
 /// The connection went away while the call ran.

@@ -1,7 +1,7 @@
 //! The supervisor actor.
 //!
 //! Owns: which servers run, their threads, their restarts after a panic or a freeze.
-//! Accepts: `ServerStopped`, `SwitchServer`, `DrainAll`, `StopSupervisor`, `Probe`.
+//! Accepts: `ServerStopped`, `SwitchServer`, `Reload`, `DrainAll`, `StopSupervisor`, `Probe`.
 //! Emits: `Drain` and `Probe` to server actors, snapshots of servers that have no actor.
 //! Never: carries a call, waits for a server inside a handler.
 
@@ -19,15 +19,17 @@ use talaria_types::{Deadline, ErrorCode, ServerName, runtime};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::directory::Directory;
-use crate::directory::naming::Namespace;
 use crate::server::ServerHandle;
 use crate::server::actor::ServerSetup;
 use crate::server::messages::Probe;
+use crate::server::schemas::Schemas;
 use crate::server::snapshot::StateName;
+use crate::supervisor::difference::Entries;
 use crate::supervisor::governed::{Death, Governed, Life};
 use crate::supervisor::handle::{Limits, SupervisorHandle};
 use crate::supervisor::lifeline::Verdict;
 use crate::supervisor::messages::Switch;
+use crate::supervisor::reload::{Leaving, namespace};
 use crate::supervisor::{Parts, Placement};
 use crate::upstream::Upstream;
 
@@ -43,7 +45,12 @@ pub(crate) type SupervisorAddress = Addr<SupervisorActor>;
 pub(crate) struct SupervisorActor {
     pub(super) parts: Parts,
     pub(super) directory: Arc<Directory>,
+    /// What is configured now.
+    pub(super) entries: Entries,
     pub(super) servers: BTreeMap<ServerName, Governed>,
+    /// Servers that a reload removed or replaced and that are not over yet.
+    pub(super) leaving: Vec<Leaving>,
+    pub(super) schemas: Arc<Schemas>,
     pub(super) draining: bool,
     /// Tells the handle that it has ended, however it did.
     pub(super) _ended: DropGuard,
@@ -60,15 +67,8 @@ impl fmt::Debug for SupervisorActor {
 
 /// Starts the supervisor and, through it, every enabled server.
 pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
-    let usable = parts
-        .config
-        .servers
-        .iter()
-        .filter_map(|(name, entry)| match entry {
-            ServerEntry::Usable(server) => Some((name, server.name_prefix)),
-            ServerEntry::Broken { .. } => None,
-        });
-    let directory = Arc::new(Directory::new(Namespace::of(usable)));
+    let entries = parts.config.servers.clone();
+    let directory = Arc::new(Directory::new(namespace(&entries)));
     let limits = Limits {
         max_call_duration: parts.config.talaria.calls.max_call_duration,
         pending_per_token: parts.config.talaria.limits.pending_per_token,
@@ -77,13 +77,16 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
     };
     let servers = governed(parts, &directory);
     for server in directory.servers() {
-        server.announce();
+        server.announce("added");
     }
     let ended = CancellationToken::new();
     let actor = SupervisorActor {
         parts: parts.clone(),
         directory: Arc::clone(&directory),
+        entries,
         servers,
+        leaving: Vec::new(),
+        schemas: Arc::new(Schemas::below(&parts.config.talaria.home)),
         draining: false,
         _ended: ended.clone().drop_guard(),
     };
@@ -106,7 +109,8 @@ fn governed(parts: &Parts, directory: &Directory) -> BTreeMap<ServerName, Govern
                 directory.add_server(ServerHandle::broken(name.clone(), problem.clone()));
             }
             ServerEntry::Usable(config) => {
-                let server = Governed::new(Arc::new(config.as_ref().clone()), &parts.timing);
+                let config = Arc::new(config.as_ref().clone());
+                let server = Governed::new(config, &parts.timing, parts.timing.ready_wait);
                 directory.add_server(server.handle.clone());
                 servers.insert(name.clone(), server);
             }
@@ -116,7 +120,12 @@ fn governed(parts: &Parts, directory: &Directory) -> BTreeMap<ServerName, Govern
 }
 
 impl SupervisorActor {
-    fn start_server(&mut self, name: &ServerName, cause: &'static str, ctx: &mut Context<Self>) {
+    pub(super) fn start_server(
+        &mut self,
+        name: &ServerName,
+        cause: &'static str,
+        ctx: &mut Context<Self>,
+    ) {
         let Some(server) = self.servers.get_mut(name) else {
             return;
         };
@@ -126,9 +135,10 @@ impl SupervisorActor {
             handle: server.handle.clone(),
             connector: Arc::clone(&self.parts.connector),
             directory: Arc::clone(&self.directory),
+            schemas: Arc::clone(&self.schemas),
             blocking: self.parts.blocking.clone(),
             supervisor: ctx.address().recipient(),
-            policy: timing.policy(&server.config, &self.parts.config.talaria.limits),
+            policy: timing.policy(&server.config, &self.parts.config.talaria),
             close_within: timing.close_within,
         };
         if !server.start(setup, self.parts.placement, cause) {
@@ -175,7 +185,7 @@ impl SupervisorActor {
         let now = runtime::now().into_std();
         let (state, wait) = match server.lifeline.died(now) {
             Verdict::Restart(wait) => (StateName::Backoff, wait),
-            Verdict::Probe(wait) => (StateName::Failed, wait),
+            Verdict::Probe(wait) => (StateName::Parked, wait),
         };
         server.show_death(state, cause, now + wait);
         let name = name.clone();
@@ -247,11 +257,11 @@ impl SupervisorActor {
             Life::Scheduled(restart) => {
                 ctx.cancel_future(restart);
             }
-            // While it drains, its end starts it again.
-            Life::Running => return,
+            // While it drains, its end starts it again; so does the end of what it waits for.
+            Life::Running | Life::Waiting => return,
         }
         server.show_starting();
-        self.start_server(name, "operator", ctx);
+        self.start_in_turn(name, "operator", ctx);
     }
 
     /// Makes a server stop.
@@ -264,6 +274,11 @@ impl SupervisorActor {
             Life::None => {}
             Life::Scheduled(restart) => {
                 ctx.cancel_future(restart);
+                server.life = Life::None;
+                self.directory.withdraw(name);
+                server.park();
+            }
+            Life::Waiting => {
                 server.life = Life::None;
                 self.directory.withdraw(name);
                 server.park();
@@ -283,7 +298,11 @@ impl SupervisorActor {
 }
 
 /// Ends the session of an actor that can no longer do it.
-fn close_orphan(session: Arc<dyn Upstream>, within: Duration, ctx: &mut Context<SupervisorActor>) {
+pub(super) fn close_orphan(
+    session: Arc<dyn Upstream>,
+    within: Duration,
+    ctx: &mut Context<SupervisorActor>,
+) {
     let closing = async move {
         let closing = session.close(Deadline::after(within));
         if tokio::time::timeout(within + STOP_OVERRUN, closing)

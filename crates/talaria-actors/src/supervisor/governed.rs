@@ -1,7 +1,7 @@
 //! One server as its supervisor sees it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix::{Actor, Arbiter, SpawnHandle};
 use talaria_config::ServerConfig;
@@ -38,6 +38,8 @@ pub(super) enum Life {
     Running,
     /// One will be started.
     Scheduled(SpawnHandle),
+    /// One will be started once the process it replaces has ended.
+    Waiting,
 }
 
 /// How an actor ended.
@@ -77,14 +79,20 @@ impl Death {
 }
 
 impl Governed {
-    pub(super) fn new(config: Arc<ServerConfig>, timing: &Timing) -> Self {
+    /// A server that is not started yet; callers wait so long for it to begin.
+    pub(super) fn new(config: Arc<ServerConfig>, timing: &Timing, wait: Duration) -> Self {
         let (wanted, snapshot) = if config.enabled {
-            (Switch::On, Snapshot::new(StateName::Starting, None))
+            let state = if config.lazy {
+                StateName::Configured
+            } else {
+                StateName::Connecting
+            };
+            (Switch::On, Snapshot::new(state, None))
         } else {
             let words = "disabled in the configuration".to_owned();
             (Switch::Off, Snapshot::new(StateName::Disabled, Some(words)))
         };
-        let handle = ServerHandle::new(&config, timing.ready_wait, snapshot);
+        let handle = ServerHandle::new(&config, wait, snapshot);
         let lifeline = Lifeline::new(timing.budget, Jitter::random());
         Self {
             config,
@@ -148,7 +156,7 @@ impl Governed {
         let generation = self.handle.generation();
         self.handle.publish(generation, "operator", |snapshot| {
             let attempts_ended = snapshot.attempts_ended;
-            without_actor(snapshot, StateName::Starting, None);
+            without_actor(snapshot, StateName::Connecting, None);
             snapshot.attempts_ended = attempts_ended;
         });
     }
@@ -177,7 +185,7 @@ impl Governed {
 
 /// What all states without an actor have in common. Whoever waits for an attempt waits no more.
 fn without_actor(snapshot: &mut Snapshot, state: StateName, words: Option<String>) {
-    snapshot.state = state;
+    snapshot.enter(state);
     snapshot.reason = words;
     snapshot.next_attempt = None;
     snapshot.refusal = None;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use actix::Arbiter;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use talaria_config::Config;
+use talaria_content::tools::ToolFormat;
 use talaria_content::{ReaderTool, ResultKind};
 use talaria_types::{CallContext, Deadline, ErrorCode, Failure, RawResult, ServerName};
 use tokio::sync::oneshot;
@@ -14,15 +16,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::directory::{Directory, Entry, PublicTool, ToolTarget};
+use crate::feed::Listener;
 use crate::server::ServerHandle;
 use crate::server::messages::{Probe, Ticket};
 use crate::server::refusal;
-use crate::server::snapshot::{Snapshot, StateName};
+use crate::server::snapshot::{Outlook, Snapshot, StateName};
 use crate::supervisor::actor::SupervisorAddress;
-use crate::supervisor::messages::{DrainAll, StopSupervisor, Switch, SwitchServer};
-use crate::supervisor::{ServerStatus, ToolAnswer, status};
+use crate::supervisor::messages::{DrainAll, Reload, StopSupervisor, Switch, SwitchServer};
+use crate::supervisor::{Outage, ReloadReport, ServerStatus, ToolAnswer, status};
 use crate::tokens::TokenLimits;
 use crate::utility;
+
+/// How long the supervisor may take to change the servers; it waits for none of them.
+const RELOAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Bounds of calls and of shutting down.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +41,17 @@ pub(crate) struct Limits {
     pub(crate) ready_wait: Duration,
     /// How long stopping may take once the calls are over.
     pub(crate) stop_within: Duration,
+}
+
+/// Every tool at one moment.
+#[derive(Clone, Debug)]
+pub struct ToolListing {
+    /// Rises with every change of the tools, over restarts too.
+    pub version: u64,
+    /// The tools, in a fixed order.
+    pub tools: Vec<PublicTool>,
+    /// Servers that are down; their tools are listed as they were.
+    pub down: Vec<Outage>,
 }
 
 /// Handle to the supervisor; cheap to clone.
@@ -99,11 +116,14 @@ impl SupervisorHandle {
         };
         entry.server.check_trust(&ctx, entry.read_only)?;
         let target = entry.tool.target.clone();
-        if let ToolTarget::Utility(utility) = target
-            && let Some(parameter) = utility::missing_parameter(utility, &arguments)
-        {
-            let raw = utility::missing_parameter_answer(parameter);
-            return Ok(self.answer(&entry, raw, ResultKind::ToolCall));
+        match &target {
+            ToolTarget::Tool(_) => entry.check_arguments(&arguments)?,
+            ToolTarget::Utility(utility) => {
+                if let Some(parameter) = utility::missing_parameter(*utility, &arguments) {
+                    let raw = utility::missing_parameter_answer(parameter);
+                    return Ok(self.answer(&entry, raw, ResultKind::ToolCall));
+                }
+            }
         }
         let span = tracing::debug_span!(
             parent: &ctx.span,
@@ -210,6 +230,53 @@ impl SupervisorHandle {
             .collect()
     }
 
+    /// Every tool with what is to be known of the list.
+    #[must_use]
+    pub fn listing(&self) -> ToolListing {
+        let directory = &self.inner.directory;
+        // The version first: a list that is newer than it says is asked for once more, an older
+        // one would be taken for the latest.
+        let version = directory.version();
+        let servers = directory.servers();
+        ToolListing {
+            version,
+            down: servers.iter().filter_map(status::outage).collect(),
+            tools: self.tools(),
+        }
+    }
+
+    /// The definitions of the tools that are wanted in the shape of a provider, each as a list
+    /// with that tool alone. Made once for each list of a server.
+    #[must_use]
+    pub fn rendered(
+        &self,
+        format: ToolFormat,
+        wanted: impl Fn(&PublicTool) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let entries = self.inner.directory.tools().into_iter();
+        let wanted = entries.filter(|entry| wanted(&entry.tool));
+        wanted.map(|entry| entry.rendered(format)).collect()
+    }
+
+    /// The version of the tool list.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.inner.directory.version()
+    }
+
+    /// Listens to what changes, from after the event `last` on or from now on.
+    ///
+    /// # Errors
+    /// `busy` when too many listen, `shutting_down`.
+    pub fn listen(&self, last: Option<&str>) -> Result<Listener, Failure> {
+        self.inner.directory.feed().listen(last)
+    }
+
+    /// Ends everybody who listens, and lets nobody listen any more.
+    pub fn end_listening(&self) {
+        self.inner.directory.feed().close();
+    }
+
     /// The tool that reads a server's resources.
     #[must_use]
     pub fn reader_tool(&self, server: &str) -> ReaderTool {
@@ -248,7 +315,7 @@ impl SupervisorHandle {
             .directory
             .servers()
             .iter()
-            .map(status::of)
+            .map(|server| self.status_of(server))
             .collect()
     }
 
@@ -257,7 +324,7 @@ impl SupervisorHandle {
     /// # Errors
     /// `unknown_server`.
     pub fn server(&self, name: &str) -> Result<ServerStatus, Failure> {
-        Ok(status::of(&self.handle_of(name)?))
+        Ok(self.status_of(&self.handle_of(name)?))
     }
 
     /// Ends the session and starts a new one now; answers with the status it reached.
@@ -281,7 +348,7 @@ impl SupervisorHandle {
         server
             .watch_until(deadline, |seen| seen.attempts_ended > before.attempts_ended)
             .await;
-        Ok(status::of(&server))
+        Ok(self.status_of(&server))
     }
 
     /// Starts a disabled server.
@@ -294,14 +361,19 @@ impl SupervisorHandle {
         let before = server.snapshot().attempts_ended;
         self.switch(&server, Switch::On, deadline).await?;
         let reached = |seen: &Snapshot| match seen.state {
-            StateName::Ready | StateName::Failed | StateName::Stopped => true,
-            StateName::Starting | StateName::Backoff | StateName::Draining => {
+            StateName::Ready
+            | StateName::Degraded
+            | StateName::Parked
+            | StateName::Failed
+            | StateName::Stopped => true,
+            StateName::Configured => seen.listed,
+            StateName::Connecting | StateName::Backoff | StateName::Draining => {
                 seen.attempts_ended > before
             }
             StateName::Disabled => false,
         };
         server.watch_until(deadline, reached).await;
-        Ok(status::of(&server))
+        Ok(self.status_of(&server))
     }
 
     /// Stops a server until it is enabled again.
@@ -315,7 +387,29 @@ impl SupervisorHandle {
         server
             .watch_until(deadline, |seen| seen.state == StateName::Disabled)
             .await;
-        Ok(status::of(&server))
+        Ok(self.status_of(&server))
+    }
+
+    /// Makes the servers what a configuration says: only what changed stops or starts, and calls
+    /// that run end. Two at once come one after the other.
+    ///
+    /// # Errors
+    /// `shutting_down`; `timeout` when the supervisor does not answer.
+    pub async fn reload(&self, config: Arc<Config>) -> Result<ReloadReport, Failure> {
+        let reloading = self.inner.address.send(Reload { config });
+        match tokio::time::timeout(RELOAD_WITHIN, reloading).await {
+            Ok(Ok(reloaded)) => reloaded,
+            Ok(Err(_)) => Err(shutting_down()),
+            Err(_) => Err(late()),
+        }
+    }
+
+    /// How long connecting to a server may take; none for one that cannot be used.
+    #[must_use]
+    pub fn connect_timeout(&self, name: &str) -> Option<Duration> {
+        let server = self.inner.directory.server(name)?;
+        server.check_usable().ok()?;
+        Some(server.connect_timeout())
     }
 
     /// Waits until every enabled server is ready or has failed once.
@@ -355,6 +449,33 @@ impl SupervisorHandle {
         join(arbiters, Deadline::after(inner.limits.stop_within)).await;
     }
 
+    /// Waits until a server takes calls and has listed its tools, or will not do so soon.
+    ///
+    /// # Errors
+    /// `unknown_server`, `server_unavailable`, `server_disabled`, `server_misconfigured`.
+    pub(crate) async fn await_ready(
+        &self,
+        server: &str,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let handle = self.handle_of(server)?;
+        handle.check_usable()?;
+        // One that connects when it is called is as good as ready.
+        let takes_calls = |seen: &Snapshot| {
+            let up = seen.state.outlook() == Outlook::Up;
+            (up || seen.state == StateName::Configured) && seen.listed
+        };
+        let decided = |seen: &Snapshot| match seen.state.outlook() {
+            Outlook::Up | Outlook::Soon => takes_calls(seen),
+            Outlook::Down => true,
+        };
+        let seen = handle.watch_until(deadline, decided).await;
+        if takes_calls(&seen) {
+            return Ok(());
+        }
+        Err(refusal::not_ready(handle.name(), &seen))
+    }
+
     /// The actor's own address.
     #[cfg(test)]
     pub(crate) fn address(&self) -> SupervisorAddress {
@@ -365,6 +486,10 @@ impl SupervisorHandle {
     #[cfg(test)]
     pub(crate) fn server_handle(&self, server: &str) -> ServerHandle {
         self.handle_of(server).unwrap()
+    }
+
+    fn status_of(&self, server: &ServerHandle) -> ServerStatus {
+        status::of(&self.inner.directory, server)
     }
 
     fn handle_of(&self, server: &str) -> Result<ServerHandle, Failure> {
@@ -389,14 +514,8 @@ impl SupervisorHandle {
         let sending = self.inner.address.send(message);
         match tokio::time::timeout_at(deadline.instant(), sending).await {
             Ok(Ok(switched)) => switched,
-            Ok(Err(_)) => Err(Failure::new(
-                ErrorCode::ShuttingDown,
-                "Talaria is shutting down",
-            )),
-            Err(_) => Err(Failure::new(
-                ErrorCode::Timeout,
-                "the supervisor did not answer in time",
-            )),
+            Ok(Err(_)) => Err(shutting_down()),
+            Err(_) => Err(late()),
         }
     }
 
@@ -431,7 +550,7 @@ impl SupervisorHandle {
 }
 
 /// Joins the threads of actors, for a while: one that never comes back does not hold up the end.
-async fn join(arbiters: Vec<Arbiter>, until: Deadline) {
+pub(crate) async fn join(arbiters: Vec<Arbiter>, until: Deadline) {
     if arbiters.is_empty() {
         return;
     }
@@ -462,11 +581,19 @@ async fn join(arbiters: Vec<Arbiter>, until: Deadline) {
     }
 }
 
+fn shutting_down() -> Failure {
+    Failure::new(ErrorCode::ShuttingDown, "Talaria is shutting down")
+}
+
+fn late() -> Failure {
+    Failure::new(ErrorCode::Timeout, "the supervisor did not answer in time")
+}
+
 /// Waits until a server has listed its tools, or will not do so soon.
 async fn await_listing(server: &ServerHandle, ready_by: Deadline) {
-    let decided = |seen: &Snapshot| match seen.state {
-        StateName::Starting | StateName::Ready | StateName::Backoff => seen.listed,
-        StateName::Failed | StateName::Disabled | StateName::Draining | StateName::Stopped => true,
+    let decided = |seen: &Snapshot| match seen.state.outlook() {
+        Outlook::Up | Outlook::Soon => seen.listed,
+        Outlook::Down => true,
     };
     server.watch_until(ready_by, decided).await;
 }

@@ -12,8 +12,9 @@ use crate::server::ServerHandle;
 use crate::server::messages::{Probe, ServerStopped};
 use crate::server::snapshot::StateName;
 use crate::supervisor::actor::{STOP_OVERRUN, SupervisorActor};
-use crate::supervisor::governed::{Death, Life};
-use crate::supervisor::messages::{DrainAll, StopSupervisor, Switch, SwitchServer};
+use crate::supervisor::governed::{Death, Governed, Life};
+use crate::supervisor::messages::{DrainAll, Reload, StopSupervisor, Switch, SwitchServer};
+use crate::supervisor::report::ReloadReport;
 
 impl Handler<ServerStopped> for SupervisorActor {
     type Result = ();
@@ -30,7 +31,18 @@ impl Handler<ServerStopped> for SupervisorActor {
                 Death::Finished
             };
             self.actor_died(&notice.server, cause, ctx);
+        } else {
+            self.left(&notice.server, notice.generation, ctx);
         }
+    }
+}
+
+impl Handler<Reload> for SupervisorActor {
+    type Result = Result<ReloadReport, Failure>;
+
+    fn handle(&mut self, reload: Reload, ctx: &mut Context<Self>) -> Self::Result {
+        self.directory.check_open()?;
+        Ok(Self::reload(self, &reload.config, ctx))
     }
 }
 
@@ -40,6 +52,11 @@ impl Handler<SwitchServer> for SupervisorActor {
     fn handle(&mut self, switch: SwitchServer, ctx: &mut Context<Self>) -> Self::Result {
         if self.draining {
             return self.directory.check_open();
+        }
+        if !self.servers.contains_key(&switch.server) {
+            // A reload removed it meanwhile.
+            let detail = format!("no server is named '{}'", switch.server);
+            return Err(Failure::new(ErrorCode::UnknownServer, detail));
         }
         match switch.to {
             Switch::On => self.switch_on(&switch.server, ctx),
@@ -61,6 +78,10 @@ impl Handler<DrainAll> for SupervisorActor {
             match &server.life {
                 Life::Running => stopping.push(server.handle.clone()),
                 Life::None => {}
+                Life::Waiting => {
+                    server.life = Life::None;
+                    server.show_stopped();
+                }
                 Life::Scheduled(restart) => {
                     ctx.cancel_future(*restart);
                     server.life = Life::None;
@@ -68,16 +89,21 @@ impl Handler<DrainAll> for SupervisorActor {
                 }
             }
         }
+        // Those that a reload sent away end with the others.
+        let leaving = self.leaving.iter().map(|leaving| &leaving.server.handle);
+        stopping.extend(leaving.cloned());
         let stopped = join_all(
             stopping
                 .into_iter()
                 .map(|server| stop(server, until, stop_by)),
         );
         Box::pin(wrap_future(stopped).map(|_, actor: &mut Self, _| {
+            let leaving = actor.leaving.iter_mut().map(|leaving| &mut leaving.server);
             actor
                 .servers
                 .values_mut()
-                .filter_map(|server| server.take_idle_arbiter())
+                .chain(leaving)
+                .filter_map(Governed::take_idle_arbiter)
                 .collect()
         }))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_config::{LimitsConfig, ServerConfig, TransportConfig};
+use talaria_config::{ServerConfig, TalariaConfig, TransportConfig};
 
 use crate::backoff::Backoff;
 use crate::server::state::Policy;
@@ -13,15 +13,17 @@ use crate::supervisor::lifeline::Budget;
 pub(crate) struct Timing {
     /// How long a call waits for a session.
     pub(crate) ready_wait: Duration,
+    /// How long a call waits for a session that is made because of it.
+    pub(crate) respawn_wait: Duration,
     /// Waits before a server that was never reached is tried again.
     pub(crate) initial: Backoff,
-    /// Attempts after the first before it counts as failed.
+    /// Attempts after the first before it is parked.
     pub(crate) initial_retries: u32,
     /// Waits before a server that was reached once is tried again.
     pub(crate) reconnect: Backoff,
-    /// Attempts before it counts as failed.
+    /// Attempts before it is parked.
     pub(crate) reconnect_retries: u32,
-    /// Pause between attempts once it has failed.
+    /// Pause between attempts once it is parked.
     pub(crate) probe_every: Duration,
     /// How long closing a session may take.
     pub(crate) close_within: Duration,
@@ -39,6 +41,7 @@ impl Timing {
     /// The values of the service.
     pub(crate) const PRODUCTION: Self = Self {
         ready_wait: Duration::from_secs(5),
+        respawn_wait: Duration::from_secs(15),
         initial: Backoff {
             quick: None,
             base: Duration::from_secs(1),
@@ -69,11 +72,20 @@ impl Timing {
     };
 
     /// The policy of one server.
-    pub(crate) fn policy(&self, server: &ServerConfig, limits: &LimitsConfig) -> Policy {
+    pub(crate) fn policy(&self, server: &ServerConfig, config: &TalariaConfig) -> Policy {
+        let pending = config.limits.pending_per_server.get();
+        let has_company = config.tokens.len() > 1;
         Policy {
             rpc_concurrency: server.rpc_concurrency.get(),
-            pending: limits.pending_per_server.get(),
+            pending,
+            // Where there are others, half of the places are theirs.
+            share: if has_company {
+                pending.div_ceil(2)
+            } else {
+                pending
+            },
             ready_wait: self.ready_wait,
+            respawn_wait: self.respawn_wait,
             initial: self.initial,
             initial_retries: self.initial_retries,
             reconnect: self.reconnect,
@@ -82,8 +94,12 @@ impl Timing {
             // A pipe that broke is over; over HTTP every call has a connection of its own.
             loss_ends_session: match server.transport {
                 TransportConfig::Stdio { .. } => true,
-                TransportConfig::Http { .. } => false,
+                TransportConfig::Http(_) => false,
             },
+            keepalive: server.keepalive_interval,
+            lazy: server.lazy,
+            idle_timeout: server.idle_timeout,
+            max_lifetime: server.max_lifetime,
         }
     }
 }

@@ -3,5 +3,8 @@
 mod calls;
 mod catalogue;
 mod faults;
+mod health;
 mod lifecycle;
+mod recycling;
+mod reload;
 mod stage;

@@ -24,7 +24,7 @@ fn ctx() -> CallContext {
 }
 
 /// A PNG of one grey, each of another size.
-fn picture(side: u32) -> Vec<u8> {
+pub(super) fn picture(side: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, side, 40);
     encoder.set_color(png::ColorType::Grayscale);

@@ -1,8 +1,11 @@
 //! What the state machine asks for.
 
+use std::time::Duration;
+
 use talaria_types::ErrorCode;
 
 use super::inputs::{CallId, Epoch};
+use super::keepalive::ProbeBy;
 
 /// What the actor has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,10 @@ pub(crate) enum Effect {
     Forget(CallId),
     /// List the tools again.
     Refresh(Epoch),
+    /// Ask the session for a sign of life.
+    Probe(Epoch, ProbeBy),
+    /// Stop asking.
+    AbandonProbe,
     /// The actor's work is over.
     Stop,
 }
@@ -34,6 +41,12 @@ pub(crate) enum Effect {
 pub(crate) enum Refusal {
     /// Too many wait already.
     Busy,
+    /// Its caller has its share of the waiting places.
+    Share,
+    /// The server's breaker is open.
+    ServerCircuit(Duration),
+    /// This tool keeps failing for this caller's session.
+    ToolCircuit(Duration),
     /// Its deadline passed while it waited for its turn.
     ExpiredInQueue,
     /// Its deadline passed while it waited for a session.

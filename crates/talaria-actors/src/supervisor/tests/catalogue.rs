@@ -7,6 +7,7 @@ use talaria_types::{ErrorCode, WireNote};
 use super::stage::{LONG, Stage, on_paused_clock, text, wait_until};
 use crate::directory::{ToolTarget, Utility};
 use crate::fake::{FakeServer, Fleet, Seen};
+use crate::feed::{Event, Heard, ToolsChangedEvent};
 
 fn names(stage: &Stage) -> Vec<String> {
     stage
@@ -337,5 +338,89 @@ fn tools_stay_listed_while_their_server_is_away() {
         server.kill();
         stage.reaches("backoff").await;
         assert_eq!(names(&stage), ["mcp__s__echo"]);
+    });
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_before_anything_is_sent() {
+    on_paused_clock(async {
+        let schema = json!({
+            "type": "object",
+            "properties": { "path": { "type": "string" } },
+            "required": ["path"],
+        });
+        let odd = json!({ "type": "object", "properties": { "x": { "type": "any" } } });
+        let outside = json!({ "properties": { "x": { "$ref": "https://example.com/x" } } });
+        let tools = json!([
+            { "name": "strict", "inputSchema": schema },
+            { "name": "odd", "inputSchema": odd },
+            { "name": "outside", "inputSchema": outside },
+        ]);
+        let config = json!({ "command": "fake" });
+        let stage = offering("s", |server| server.offer_pages(vec![tools]), &config).await;
+        let call = async |tool: &str, arguments: Value| {
+            let name = format!("mcp__s__{tool}");
+            stage.call_public(&name, arguments, LONG).await
+        };
+        let refused = call("strict", json!({ "path": 7 })).await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InvalidArguments);
+        assert!(!refused.is_outcome_uncertain() && !refused.retryable());
+        let words = "/path: expected string, got number";
+        assert!(refused.detail().ends_with(words), "{refused}");
+        assert!(call("strict", json!({})).await.is_err());
+        let server = stage.fleet.server("s");
+        assert_eq!(server.calls("strict"), 0);
+        assert!(call("strict", json!({ "path": "a" })).await.is_ok());
+        for tool in ["odd", "outside"] {
+            assert!(call(tool, json!({ "x": 1 })).await.is_ok(), "{tool}");
+        }
+        assert_eq!(server.calls("strict"), 1);
+    });
+}
+
+#[test]
+fn every_change_of_the_tools_is_told_and_raises_the_version() {
+    on_paused_clock(async {
+        let (stage, server) = Stage::one().await;
+        let mut listener = stage.supervisor.listen(None).unwrap();
+        let before = stage.supervisor.version();
+        server.offer_pages(vec![json!([
+            { "name": "echo", "description": "another" },
+            { "name": "new" },
+        ])]);
+        server.say_tools_changed();
+        let Some(Heard::Event(_, event)) = listener.next().await else {
+            panic!("nothing was told")
+        };
+        let expected = Event::ToolsChanged(ToolsChangedEvent {
+            server: "s".to_owned(),
+            added: vec!["mcp__s__new".to_owned()],
+            removed: vec![],
+            changed: vec!["mcp__s__echo".to_owned()],
+            truncated: false,
+            version: before + 1,
+        });
+        assert_eq!(*event, expected);
+        assert_eq!(stage.supervisor.listing().version, before + 1);
+        server.say_tools_changed();
+        server.kill();
+        let Some(Heard::Event(_, event)) = listener.next().await else {
+            panic!("nothing was told")
+        };
+        assert!(matches!(&*event, Event::ServerState(state) if state.from == "ready"));
+        let listing = stage.supervisor.listing();
+        assert_eq!((listing.version, listing.tools.len()), (before + 1, 2));
+        let down: Vec<_> = listing
+            .down
+            .iter()
+            .map(|outage| outage.server.as_str())
+            .collect();
+        assert_eq!(down, ["s"]);
+        assert!(
+            listing
+                .down
+                .iter()
+                .all(|outage| outage.down_since.is_some())
+        );
     });
 }

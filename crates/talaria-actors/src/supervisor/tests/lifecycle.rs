@@ -18,7 +18,7 @@ fn start_returns_at_once_and_servers_start_in_parallel() {
         let servers = json!({ "s": { "command": "fake" }, "stuck": { "command": "fake" } });
         let since = talaria_types::runtime::now();
         let stage = Stage::start(&fleet, &servers);
-        assert_eq!(stage.status().state, "starting");
+        assert_eq!(stage.status().state, "connecting");
         stage.reaches("ready").await;
         assert!(
             since.elapsed() < Duration::from_secs(1),
@@ -59,7 +59,7 @@ fn a_call_gives_up_on_a_starting_server_after_five_seconds_naming_the_state() {
         let took = since.elapsed().as_secs_f64();
         assert!((4.9..5.2).contains(&took), "{took}");
         assert_eq!(failure.code(), ErrorCode::ServerUnavailable);
-        assert!(failure.detail().contains("state: starting"), "{failure}");
+        assert!(failure.detail().contains("state: connecting"), "{failure}");
         assert!(!failure.is_outcome_uncertain());
         let since = talaria_types::runtime::now();
         let impatient = stage.call_within("echo", Duration::from_secs(1)).await;
@@ -73,14 +73,14 @@ fn a_call_gives_up_on_a_starting_server_after_five_seconds_naming_the_state() {
 }
 
 #[test]
-fn a_server_that_never_comes_up_ends_as_failed_with_its_reason() {
+fn a_server_that_never_comes_up_ends_as_parked_with_its_reason() {
     on_paused_clock(async {
         let fleet = Fleet::default();
         fleet
             .server("s")
             .next_connects([Connect::Fail(ErrorCode::ConnectFailed); 4]);
         let stage = Stage::start(&fleet, &json!({ "s": { "command": "fake" } }));
-        let took = stage.reaches("failed").await;
+        let took = stage.reaches("parked").await;
         assert!(
             (5.5..8.6).contains(&took.as_secs_f64()),
             "waits of 1, 2 and 4 s: {took:?}"
@@ -104,7 +104,7 @@ fn a_server_that_wants_credentials_fails_at_once() {
             .next_connects([Connect::Fail(ErrorCode::ServerUnauthorized)]);
         let stage = Stage::start(&fleet, &json!({ "s": { "command": "fake" } }));
         stage.settle().await;
-        assert_eq!(stage.status().state, "failed");
+        assert_eq!(stage.status().state, "parked");
     });
 }
 

@@ -14,7 +14,9 @@ use talaria_types::{CallContext, Deadline, ErrorCode, Failure};
 use crate::fake::{FakeServer, Fleet};
 use crate::server::actor::ServerActor;
 use crate::supervisor::plan::Timing;
-use crate::supervisor::{Parts, Placement, ServerStatus, Supervisor, SupervisorHandle, ToolAnswer};
+use crate::supervisor::{
+    Parts, Placement, ReloadReport, ServerStatus, Supervisor, SupervisorHandle, ToolAnswer,
+};
 
 /// Runs a test in a system of its own with a paused clock.
 pub(super) fn on_paused_clock(test: impl Future<Output = ()>) {
@@ -86,6 +88,17 @@ impl Stage {
     /// Waits until every server is ready or has failed once.
     pub(super) async fn settle(&self) {
         self.supervisor.settled(Deadline::after(LONG)).await;
+    }
+
+    /// Reads the configuration again, with these servers.
+    pub(super) async fn reload(&self, servers: &Value) -> ReloadReport {
+        self.reload_whole(&json!({ "mcp_servers": servers })).await
+    }
+
+    /// Reads a whole configuration.
+    pub(super) async fn reload_whole(&self, config: &Value) -> ReloadReport {
+        let config = Arc::new(config_of(config));
+        self.supervisor.reload(config).await.unwrap()
     }
 
     /// Calls a tool of server `s`.
@@ -199,7 +212,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).expect("an object")
 }
 
-fn config_of(config: &Value) -> Config {
+pub(super) fn config_of(config: &Value) -> Config {
     let home = PathBuf::from("/nowhere/talaria");
     let environment = [("HOME".to_owned(), home.display().to_string())].into();
     talaria_config::load(&config.to_string(), &environment, &Source::default()).unwrap()
