@@ -28,6 +28,7 @@ pub(crate) fn talaria_config() -> TalariaConfig {
         calls: CallsConfig {
             max_call_duration: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(2),
+            wrap_untrusted: false,
         },
         limits: LimitsConfig {
             message_bytes: 1 << 24,
@@ -37,6 +38,7 @@ pub(crate) fn talaria_config() -> TalariaConfig {
             stderr_log_bytes: 1 << 16,
             blocking_jobs: PLACES,
         },
+        watch_config: false,
     }
 }
 

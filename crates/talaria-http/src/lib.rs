@@ -15,15 +15,19 @@ mod glob;
 mod openapi;
 mod operation;
 mod origin;
+mod picture;
 mod problem;
 mod query;
 mod range;
+mod reload;
 mod routes;
 mod server;
 mod state;
 #[cfg(test)]
 mod surface_tests;
+mod tagged;
 mod wishes;
 
 pub use problem::Problem;
+pub use reload::{ConfigProblem, Reload, ReloadRefusal, Reloading};
 pub use server::{HttpServer, RunningServer, ServeError, ServeOptions, StopMode};

@@ -3,15 +3,17 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use talaria_actors::ServerStatus;
+use talaria_actors::{ReloadReport, ServerStatus};
 use talaria_content::Delivery;
+use talaria_content::tools::ToolFormat;
 
 use crate::auth::Access;
 use crate::operation::Operation;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    ArtifactMeta, CallRequest, DeliverRequest, DowngradeRequest, ImageRequest, Liveness, Readiness,
-    ServerList, ServerTest, ToolList,
+    AnalyzeAnswer, AnalyzeRequest, ArtifactMeta, CallRequest, DeliverRequest, DowngradeRequest,
+    EventData, ImageRequest, Liveness, Readiness, ReloadProblems, ServerList, ServerTest, ToolList,
+    VisionFailure,
 };
 
 /// The whole document.
@@ -123,19 +125,30 @@ fn description(operation: Operation, schemas: &mut SchemaGenerator) -> Descripti
                 "Delivers one picture, as pixels where the model sees",
             )
         },
+        Operation::AnalyzeImage => Description {
+            body: Some(reference::<AnalyzeRequest>(schemas)),
+            answers: analysis(schemas),
+            ..named("analyzeImage", "tools", "Describes one picture in words")
+        },
         Operation::ListTools => Description {
             parameters: vec![
                 in_query(
                     "format",
-                    &json!({ "type": "string", "enum": ["mcp"], "default": "mcp" }),
+                    &json!({
+                        "type": "string",
+                        "enum": ToolFormat::ALL.map(ToolFormat::as_str),
+                        "default": ToolFormat::default().as_str(),
+                    }),
                 ),
                 in_query("server", &json!({ "type": "string" })),
+                in_header("If-None-Match"),
             ],
-            answers: answer::<ToolList>(schemas, "The tools the caller may use"),
+            answers: tagged::<ToolList>(schemas, "The tools the caller may use"),
             ..named("listTools", "tools", "Lists tools")
         },
         Operation::ListServers => Description {
-            answers: answer::<ServerList>(schemas, "The servers the caller may use"),
+            parameters: vec![in_header("If-None-Match")],
+            answers: tagged::<ServerList>(schemas, "The servers the caller may use"),
             ..named("listServers", "servers", "Lists the servers")
         },
         Operation::GetServer => Description {
@@ -173,6 +186,23 @@ fn description(operation: Operation, schemas: &mut SchemaGenerator) -> Descripti
                 "disableServer",
                 "servers",
                 "Stops a server until it is enabled again",
+            )
+        },
+        Operation::ReloadConfiguration => Description {
+            answers: reloading(schemas),
+            ..named(
+                "reloadConfiguration",
+                "servers",
+                "Reads the configuration again; only servers whose entry changed stop or start",
+            )
+        },
+        Operation::ListenToEvents => Description {
+            parameters: vec![in_header("Last-Event-ID")],
+            answers: events(schemas),
+            ..named(
+                "listenToEvents",
+                "servers",
+                "Tells what changes, as it happens",
             )
         },
         Operation::ReadArtifact => Description {
@@ -275,6 +305,16 @@ fn answer<T: JsonSchema>(schemas: &mut SchemaGenerator, what: &str) -> Map<Strin
     )
 }
 
+/// An answer with an entity tag.
+fn tagged<T: JsonSchema>(schemas: &mut SchemaGenerator, what: &str) -> Map<String, Value> {
+    let mut answers = answer::<T>(schemas, what);
+    answers.insert(
+        "304".to_owned(),
+        json!({ "description": "The caller has it already" }),
+    );
+    answers
+}
+
 fn status(schemas: &mut SchemaGenerator) -> Map<String, Value> {
     answer::<ServerStatus>(schemas, "What is known of the server now")
 }
@@ -294,6 +334,55 @@ fn delivery(schemas: &mut SchemaGenerator) -> Map<String, Value> {
                 "text/plain": { "schema": { "type": "string", "description": "Format `text`" } },
             },
         }),
+    )
+}
+
+/// A description, or the problem that says who was asked and failed.
+fn analysis(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut answers = answer::<AnalyzeAnswer>(schemas, "The description");
+    let failed = json!({
+        "allOf": [reference::<Problem>(schemas), reference::<VisionFailure>(schemas)],
+    });
+    for (status, what) in [
+        ("502", "Everybody who was asked failed"),
+        ("504", "Time ran out before somebody answered"),
+    ] {
+        let content = json!({ PROBLEM_JSON: { "schema": failed } });
+        answers.insert(
+            status.to_owned(),
+            json!({ "description": what, "content": content }),
+        );
+    }
+    answers
+}
+
+/// What a reload changed, or everything that is wrong with the file.
+fn reloading(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut answers = answer::<ReloadReport>(schemas, "What changed");
+    let refused = json!({
+        "allOf": [reference::<Problem>(schemas), reference::<ReloadProblems>(schemas)],
+    });
+    let content = json!({ PROBLEM_JSON: { "schema": refused } });
+    let what = "The configuration cannot be used; nothing changed";
+    answers.insert(
+        "409".to_owned(),
+        json!({ "description": what, "content": content }),
+    );
+    answers
+}
+
+/// Server-sent events.
+fn events(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    let data = reference::<EventData>(schemas);
+    let content = json!({ "text/event-stream": { "schema": {
+        "type": "string",
+        "description": "Events whose data is JSON of the shape named here",
+        "contentMediaType": "application/json",
+        "contentSchema": data,
+    } } });
+    one(
+        "200",
+        json!({ "description": "Events, until the service is stopped", "content": content }),
     )
 }
 
@@ -324,13 +413,16 @@ fn file() -> Map<String, Value> {
 }
 
 fn artifact_parameters() -> Vec<Value> {
-    let header = |name: &str| json!({ "name": name, "in": "header", "required": false, "schema": { "type": "string" } });
     vec![
         in_path("id"),
-        header("Range"),
-        header("If-Range"),
-        header("If-None-Match"),
+        in_header("Range"),
+        in_header("If-Range"),
+        in_header("If-None-Match"),
     ]
+}
+
+fn in_header(name: &str) -> Value {
+    json!({ "name": name, "in": "header", "required": false, "schema": { "type": "string" } })
 }
 
 fn in_path(name: &str) -> Value {
@@ -456,12 +548,14 @@ mod tests {
         assert_eq!(keys("DeliverRequest"), strings(&DeliverRequest::keys()));
         assert_eq!(keys("DowngradeRequest"), strings(&DowngradeRequest::keys()));
         assert_eq!(keys("ImageRequest"), strings(&ImageRequest::keys()));
+        assert_eq!(keys("AnalyzeRequest"), strings(&AnalyzeRequest::keys()));
         let schemas = document()["components"]["schemas"].clone();
         for request in [
             "CallRequest",
             "DeliverRequest",
             "DowngradeRequest",
             "ImageRequest",
+            "AnalyzeRequest",
         ] {
             assert_eq!(schemas[request]["additionalProperties"], false, "{request}");
         }

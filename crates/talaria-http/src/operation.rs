@@ -18,12 +18,15 @@ pub(crate) enum Operation {
     DeliverResult,
     DowngradeResult,
     DeliverImage,
+    AnalyzeImage,
     ListServers,
     GetServer,
     TestServer,
     ReconnectServer,
     EnableServer,
     DisableServer,
+    ReloadConfiguration,
+    ListenToEvents,
     ReadArtifact,
     DescribeArtifact,
     DeleteArtifact,
@@ -41,12 +44,15 @@ impl Operation {
         Self::DeliverResult,
         Self::DowngradeResult,
         Self::DeliverImage,
+        Self::AnalyzeImage,
         Self::ListServers,
         Self::GetServer,
         Self::TestServer,
         Self::ReconnectServer,
         Self::EnableServer,
         Self::DisableServer,
+        Self::ReloadConfiguration,
+        Self::ListenToEvents,
         Self::ReadArtifact,
         Self::DeleteArtifact,
         Self::DescribeArtifact,
@@ -63,13 +69,16 @@ impl Operation {
             | Self::DeliverResult
             | Self::DowngradeResult
             | Self::DeliverImage
+            | Self::AnalyzeImage
             | Self::TestServer
             | Self::ReconnectServer
             | Self::EnableServer
-            | Self::DisableServer => Method::POST,
+            | Self::DisableServer
+            | Self::ReloadConfiguration => Method::POST,
             Self::ListTools
             | Self::ListServers
             | Self::GetServer
+            | Self::ListenToEvents
             | Self::ReadArtifact
             | Self::DescribeArtifact
             | Self::Liveness
@@ -88,12 +97,15 @@ impl Operation {
             Self::DeliverResult => "/v1/results/deliver",
             Self::DowngradeResult => "/v1/results/downgrade",
             Self::DeliverImage => "/v1/images/deliver",
+            Self::AnalyzeImage => "/v1/vision/analyze",
             Self::ListServers => "/v1/servers",
             Self::GetServer => "/v1/servers/{name}",
             Self::TestServer => "/v1/servers/{name}/test",
             Self::ReconnectServer => "/v1/servers/{name}/reconnect",
             Self::EnableServer => "/v1/servers/{name}/enable",
             Self::DisableServer => "/v1/servers/{name}/disable",
+            Self::ReloadConfiguration => "/v1/reload",
+            Self::ListenToEvents => "/v1/events",
             Self::ReadArtifact | Self::DeleteArtifact => "/v1/artifacts/{id}",
             Self::DescribeArtifact => "/v1/artifacts/{id}/meta",
             Self::Liveness => "/healthz",
@@ -106,18 +118,23 @@ impl Operation {
     /// Who may use it.
     pub(crate) const fn access(self) -> Access {
         match self {
-            Self::CallTool | Self::DeliverResult | Self::DowngradeResult | Self::DeliverImage => {
-                Access::Call
-            }
+            Self::CallTool
+            | Self::DeliverResult
+            | Self::DowngradeResult
+            | Self::DeliverImage
+            | Self::AnalyzeImage => Access::Call,
             Self::ListTools
             | Self::ListServers
             | Self::GetServer
+            | Self::ListenToEvents
             | Self::ReadArtifact
             | Self::DescribeArtifact
             | Self::DeleteArtifact => Access::AnyToken,
-            Self::TestServer | Self::ReconnectServer | Self::EnableServer | Self::DisableServer => {
-                Access::Admin
-            }
+            Self::TestServer
+            | Self::ReconnectServer
+            | Self::EnableServer
+            | Self::DisableServer
+            | Self::ReloadConfiguration => Access::Admin,
             Self::Liveness | Self::Readiness => Access::Probe,
             Self::Metrics => Access::Metrics,
             Self::OpenApi => Access::Open,

@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use talaria_actors::cleaned_words;
 use talaria_types::{ErrorClass, ErrorCode, Failure};
 
@@ -77,6 +78,8 @@ pub(crate) struct Rejection {
     failure: Box<Failure>,
     status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// What this kind of problem says besides.
+    members: Map<String, Value>,
 }
 
 impl Rejection {
@@ -103,6 +106,12 @@ impl Rejection {
         self
     }
 
+    /// Adds members to the problem; none of those that every problem has is replaced.
+    pub(crate) fn with_members(mut self, members: Map<String, Value>) -> Self {
+        self.members.extend(members);
+        self
+    }
+
     pub(crate) fn failure(&self) -> &Failure {
         &self.failure
     }
@@ -118,9 +127,14 @@ impl Rejection {
         if let Some(wait) = self.failure.retry_hint() {
             response.insert_header((header::RETRY_AFTER, whole_seconds(wait)));
         }
-        match serde_json::to_string(&problem) {
-            Ok(body) => response.body(body),
-            Err(_) => response.finish(),
+        match serde_json::to_value(&problem) {
+            Ok(Value::Object(mut body)) => {
+                for (name, member) in &self.members {
+                    body.entry(name).or_insert_with(|| member.clone());
+                }
+                response.body(Value::Object(body).to_string())
+            }
+            Ok(_) | Err(_) => response.finish(),
         }
     }
 }
@@ -133,6 +147,7 @@ impl From<Failure> for Rejection {
             failure: Box::new(failure),
             status,
             headers: Vec::new(),
+            members: Map::new(),
         }
     }
 }
@@ -184,6 +199,7 @@ fn whole_seconds(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::body::to_bytes;
     use serde_json::{Value, json};
     use talaria_types::ServerName;
 
@@ -271,6 +287,20 @@ mod tests {
             "The call failed: the server answered with an error. \
              The server said: bad request: [REDACTED] [REDACTED]."
         );
+    }
+
+    #[actix_web::test]
+    async fn members_of_its_own_replace_nothing() {
+        let members = json!({ "attempts": [1], "code": "other" });
+        let failure = Failure::new(ErrorCode::VisionFailed, "nobody could describe the picture");
+        let rejection = Rejection::from(failure).with_members(members.as_object().unwrap().clone());
+        let body = to_bytes(rejection.respond("req_1").into_body())
+            .await
+            .unwrap();
+        let problem: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(problem["attempts"], json!([1]));
+        assert_eq!(problem["code"], "vision_failed");
+        assert_eq!(problem["status"], 502);
     }
 
     #[test]

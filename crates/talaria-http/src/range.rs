@@ -42,7 +42,8 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn same_weakly(tag: &str, etag: &str) -> bool {
+/// Compares entity tags as `If-None-Match` does.
+pub(crate) fn same_weakly(tag: &str, etag: &str) -> bool {
     tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag
 }
 

@@ -2,11 +2,15 @@
 
 mod artifacts;
 mod downgrade;
+mod events;
 mod images;
+mod reload;
 mod results;
 mod servers;
 mod service;
 mod tools;
+mod vision;
+mod vision_tool;
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpResponse, web};
@@ -17,11 +21,14 @@ use talaria_types::{Deadline, ErrorCode, Failure, RawResult};
 
 pub(crate) use artifacts::ArtifactMeta;
 pub(crate) use downgrade::DowngradeRequest;
+pub(crate) use events::EventData;
 pub(crate) use images::ImageRequest;
+pub(crate) use reload::ReloadProblems;
 pub(crate) use results::DeliverRequest;
 pub(crate) use servers::{ServerList, ServerTest};
 pub(crate) use service::{Liveness, Readiness};
 pub(crate) use tools::{CallRequest, ToolList};
+pub(crate) use vision::{AnalyzeAnswer, AnalyzeRequest, VisionFailure};
 
 use crate::body::LARGE_JSON;
 use crate::exchange::Asked;
@@ -42,12 +49,15 @@ pub(crate) async fn run(
         Operation::DeliverResult => Box::pin(results::deliver(asked, payload)).await,
         Operation::DowngradeResult => Box::pin(downgrade::downgrade(asked, payload)).await,
         Operation::DeliverImage => Box::pin(images::deliver(asked, payload)).await,
+        Operation::AnalyzeImage => Box::pin(vision::analyze(asked, payload)).await,
         Operation::ListServers => servers::list(asked),
         Operation::GetServer => servers::get(asked),
         Operation::TestServer => servers::test(asked, payload).await,
         Operation::ReconnectServer => servers::reconnect(asked, payload).await,
         Operation::EnableServer => servers::enable(asked, payload).await,
         Operation::DisableServer => servers::disable(asked, payload).await,
+        Operation::ReloadConfiguration => reload::reload(asked, payload).await,
+        Operation::ListenToEvents => events::listen(asked),
         Operation::ReadArtifact => artifacts::read(asked).await,
         Operation::DescribeArtifact => artifacts::describe(asked).await,
         Operation::DeleteArtifact => artifacts::delete(asked).await,

@@ -15,6 +15,7 @@ use talaria_types::runtime::{self, BlockingPool};
 use tokio::task::JoinHandle;
 
 use crate::operation;
+use crate::reload::Reload;
 use crate::state::AppState;
 
 /// How long a connection may stay idle between requests.
@@ -50,6 +51,8 @@ pub struct ServeOptions {
     pub blocking: BlockingPool,
     /// Renders `/metrics`.
     pub metrics: MetricsHandle,
+    /// Reads the configuration again; none where it did not come from anywhere.
+    pub reload: Option<Arc<dyn Reload>>,
     /// A bound socket; port 0 is fine.
     pub listener: TcpListener,
     /// Event loops; as many as the machine has cores when absent.

@@ -17,6 +17,7 @@ use crate::auth::Authenticator;
 use crate::body::BodyBounds;
 use crate::openapi;
 use crate::origin::HostPolicy;
+use crate::reload::Reload;
 use crate::server::ServeOptions;
 
 /// The parts a route may use.
@@ -28,6 +29,7 @@ pub(crate) struct AppState {
     pub(crate) store: MediaStore,
     pub(crate) blocking: BlockingPool,
     pub(crate) metrics: MetricsHandle,
+    pub(crate) reload: Option<Arc<dyn Reload>>,
     pub(crate) authenticator: Authenticator,
     pub(crate) hosts: HostPolicy,
     pub(crate) openapi: Bytes,
@@ -50,6 +52,7 @@ impl AppState {
             store: options.store,
             blocking: options.blocking,
             metrics: options.metrics,
+            reload: options.reload,
             bodies,
             draining: AtomicBool::new(false),
         };
@@ -58,6 +61,7 @@ impl AppState {
 
     pub(crate) fn start_draining(&self) {
         self.draining.store(true, Ordering::Relaxed);
+        self.supervisor.end_listening();
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -4,8 +4,10 @@ mod artifacts;
 mod bodies;
 mod calls;
 mod client;
+mod events;
 mod service;
 mod tokens;
+mod vision;
 
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -14,12 +16,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use talaria_actors::{
     DeliveryParts, DeliveryService, Placement, Supervisor, SupervisorHandle, SupervisorOptions,
+    VisionHandle, VisionParts,
 };
-use talaria_config::{Config, GateConfig, ServerConfig, ServerEntry, TokenConfig};
+use talaria_config::{Config, ServerConfig, ServerEntry, TokenConfig, VisionConfig};
 use talaria_image::{ImagePool, PoolOptions};
 use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::BlockingPool;
 use talaria_vision::Gatekeeper;
+use talaria_vision::describe::Chain;
 
 use crate::fixtures::talaria_config;
 use crate::server::{HttpServer, RunningServer, ServeOptions};
@@ -42,8 +46,16 @@ fn with_tokens(tokens: Vec<TokenConfig>) -> Fixture {
 }
 
 fn with_servers(tokens: Vec<TokenConfig>, servers: Vec<ServerConfig>) -> Fixture {
+    with_vision(tokens, servers, VisionConfig::default())
+}
+
+fn with_vision(
+    tokens: Vec<TokenConfig>,
+    servers: Vec<ServerConfig>,
+    vision: VisionConfig,
+) -> Fixture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (options, _home) = options(listener, tokens, servers);
+    let (options, _home) = options(listener, tokens, servers, vision);
     let (supervisor, store) = (options.supervisor.clone(), options.store.clone());
     Fixture {
         server: HttpServer::serve(options).unwrap(),
@@ -58,6 +70,7 @@ fn options(
     listener: TcpListener,
     tokens: Vec<TokenConfig>,
     servers: Vec<ServerConfig>,
+    vision: VisionConfig,
 ) -> (ServeOptions, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let mut talaria = talaria_config();
@@ -77,10 +90,8 @@ fn options(
             .into_iter()
             .map(|server| (server.name.clone(), ServerEntry::Usable(Box::new(server))))
             .collect(),
-        result_size_chars: 50_000,
-        gate: GateConfig::default(),
-        warnings: Vec::new(),
-        secrets: talaria_config::SecretValues::default(),
+        vision,
+        ..Config::with_home(std::path::PathBuf::new())
     });
     let blocking = BlockingPool::new(4);
     let supervisor = Supervisor::start(SupervisorOptions {
@@ -90,28 +101,41 @@ fn options(
         placement: Placement::Current,
         guard_program: None,
         environment: Arc::default(),
+        masker: talaria_actors::SharedMasker::default(),
     })
     .unwrap();
+    let pool = ImagePool::start(PoolOptions {
+        workers: NonZeroUsize::MIN,
+        queue: NonZeroUsize::MIN,
+        pixels: 100_000_000,
+        drawer: None,
+    });
+    let delivery = DeliveryService::new(
+        &config,
+        DeliveryParts {
+            store: store.clone(),
+            blocking: blocking.clone(),
+            gatekeeper: Gatekeeper::new(&config),
+            pool: pool.clone(),
+        },
+    );
+    let vision = VisionParts {
+        config: Arc::clone(&config),
+        chain: Chain::resolve(&config, None),
+        pool,
+        store: store.clone(),
+        blocking: blocking.clone(),
+        supervisor: supervisor.clone(),
+    };
+    let vision = VisionHandle::start(vision, Placement::Current).unwrap();
     let options = ServeOptions {
-        delivery: DeliveryService::new(
-            &config,
-            DeliveryParts {
-                store: store.clone(),
-                blocking: blocking.clone(),
-                gatekeeper: Gatekeeper::new(&config),
-                pool: ImagePool::start(PoolOptions {
-                    workers: NonZeroUsize::MIN,
-                    queue: NonZeroUsize::MIN,
-                    pixels: 100_000_000,
-                    drawer: None,
-                }),
-            },
-        ),
+        delivery: delivery.with_vision(vision),
         config,
         supervisor,
         store,
         blocking,
         metrics: talaria_telemetry::install().unwrap(),
+        reload: None,
         listener,
         workers: NonZeroUsize::new(1),
     };

@@ -6,9 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use talaria_actors::ImageWishes;
-use talaria_config::{ImageInputMode, Scope, Tiles};
+use talaria_config::{DescribeImages, ImageInputMode, Scope, Tiles};
 use talaria_content::{Format, visible_line};
-use talaria_types::{CallContext, Route, SessionKey};
+use talaria_types::{CallContext, ErrorCode, Failure, Route, SessionKey};
 
 use crate::exchange::Asked;
 use crate::problem::Rejection;
@@ -36,7 +36,8 @@ pub(crate) struct Wishes {
     /// Hard limit of the whole request in milliseconds.
     #[serde(default)]
     pub(crate) timeout_ms: Option<NonZeroU64>,
-    /// Whether images the model cannot see are described: `auto`, `true` or `false`.
+    /// Whether images the model cannot see are described: `auto` where a vision chain is
+    /// configured, `true` always, which needs one, `false` never.
     #[serde(default)]
     pub(crate) describe_images: Option<Choice>,
     /// `auto`, `native` or `text`, in place of the configured mode.
@@ -79,6 +80,14 @@ impl Choice {
             Self::Decided(wanted) => wanted,
             Self::Word(ChoiceWord::On) => true,
             Self::Word(ChoiceWord::Auto | ChoiceWord::Off) => false,
+        }
+    }
+
+    const fn describe(self) -> DescribeImages {
+        match self {
+            Self::Decided(true) | Self::Word(ChoiceWord::On) => DescribeImages::True,
+            Self::Decided(false) | Self::Word(ChoiceWord::Off) => DescribeImages::False,
+            Self::Word(ChoiceWord::Auto) => DescribeImages::Auto,
         }
     }
 
@@ -146,10 +155,7 @@ impl Wishes {
             bounded("route.api", route.api.as_deref())?;
         }
         if self.describe_images.is_some_and(Choice::demands) {
-            return Err(Rejection::invalid(
-                "`describe_images: true` cannot be met: no vision chain is configured; \
-                 leave it out or say `auto`",
-            ));
+            need_vision(asked)?;
         }
         if let Some(fault) = format.call_id_fault(self.call_id.as_deref()) {
             return Err(Rejection::invalid(fault));
@@ -174,10 +180,21 @@ impl Wishes {
             images: ImageWishes {
                 mode: self.image_input_mode.map(ImageMode::configured),
                 tiles: self.tiles.map(Choice::tiles),
+                describe: self.describe_images.map(Choice::describe),
             },
             context,
         })
     }
+}
+
+/// Refuses what only a vision chain can do, where there is none.
+pub(crate) fn need_vision(asked: &Asked<'_>) -> Result<(), Rejection> {
+    if asked.state.delivery.has_vision() {
+        return Ok(());
+    }
+    let detail = "no vision chain is configured: set `auxiliary.vision` with a provider and its \
+                  key, `auxiliary.vision.fallback_chain` or `auxiliary.vision.mcp_fallback`";
+    Err(Failure::new(ErrorCode::VisionNotConfigured, detail).into())
 }
 
 /// A route without anything that hides: its names stand in `gate.reason`, which models may read.

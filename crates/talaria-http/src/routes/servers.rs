@@ -6,14 +6,14 @@ use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 use talaria_actors::ServerStatus;
-use talaria_config::ServerEntry;
-use talaria_types::{Deadline, ServerName};
+use talaria_types::{Deadline, ErrorCode, Failure};
 
 use crate::body;
 use crate::exchange::Asked;
 use crate::problem::Rejection;
 use crate::query;
 use crate::routes::{json, parameter};
+use crate::tagged::Tagged;
 
 /// Added to a server's `connect_timeout` for ending the old session and listing the tools.
 const LIFE_CYCLE_MARGIN: Duration = Duration::from_secs(15);
@@ -23,6 +23,8 @@ const UNKNOWN_CONNECT: Duration = Duration::from_secs(60);
 /// Answer of `GET /v1/servers`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ServerList {
+    /// Rises with every change of the tools.
+    version: u64,
     /// The servers the caller may use, by name.
     servers: Vec<ServerStatus>,
 }
@@ -41,9 +43,13 @@ pub(crate) struct ServerTest {
 /// Lists the servers the caller may use.
 pub(super) fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     query::read(asked.request, &[])?;
+    let version = asked.state.supervisor.version();
     let mut servers = asked.state.supervisor.servers();
     servers.retain(|server| asked.caller.may_use(&server.name));
-    json(&ServerList { servers })
+    let body = serde_json::to_vec(&ServerList { version, servers }).map_err(|error| {
+        Failure::new(ErrorCode::Internal, "writing the list of servers").caused_by(error)
+    })?;
+    Ok(Tagged::new(body).answer(asked.request))
 }
 
 /// Tells what is known of a server.
@@ -61,14 +67,14 @@ pub(super) async fn test(
     let supervisor = &asked.state.supervisor;
     let deadline = life_cycle_deadline(asked, &name);
     let mut server = supervisor.server(&name)?;
-    if server.state != "ready" {
+    if !server.is_up() {
         server = supervisor.reconnect(&name, deadline).await?;
     }
     let mut tools = supervisor.tools();
     tools.retain(|tool| tool.server.as_str() == name);
     let tools = tools.into_iter().map(|tool| tool.name).collect();
     json(&ServerTest {
-        ok: server.state == "ready",
+        ok: server.is_up(),
         server,
         tools,
     })
@@ -120,9 +126,6 @@ fn permitted(asked: &Asked<'_>) -> Result<String, Rejection> {
 }
 
 fn life_cycle_deadline(asked: &Asked<'_>, name: &str) -> Deadline {
-    let connect = match asked.state.config.servers.get(&ServerName::from(name)) {
-        Some(ServerEntry::Usable(server)) => server.connect_timeout,
-        Some(ServerEntry::Broken { .. }) | None => UNKNOWN_CONNECT,
-    };
-    Deadline::after(connect + LIFE_CYCLE_MARGIN)
+    let connect = asked.state.supervisor.connect_timeout(name);
+    Deadline::after(connect.unwrap_or(UNKNOWN_CONNECT) + LIFE_CYCLE_MARGIN)
 }

@@ -33,7 +33,7 @@ pub(crate) struct Readiness {
     status: &'static str,
     /// Servers that are configured.
     servers: usize,
-    /// Servers that are ready. None needs to be.
+    /// Servers that take calls. None needs to.
     servers_ready: usize,
 }
 
@@ -60,10 +60,7 @@ pub(super) async fn readiness(asked: &Asked<'_>) -> Result<HttpResponse, Rejecti
         .await
         .map_err(unfit)?;
     let servers = supervisor.servers();
-    let servers_ready = servers
-        .iter()
-        .filter(|server| server.state == "ready")
-        .count();
+    let servers_ready = servers.iter().filter(|server| server.is_usable()).count();
     json(&Readiness {
         status: "ready",
         servers: servers.len(),

@@ -1,29 +1,29 @@
 //! `POST /v1/tools/call` and `GET /v1/tools`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use talaria_actors::{DeliverOptions, PublicTool, ToolAnswer};
+use serde_json::{Map, Value, json};
+use talaria_actors::{DeliverOptions, Outage, PublicTool, ToolAnswer, ToolListing};
+use talaria_content::tools::{ToolFormat, render_tools};
 use talaria_types::{CallContext, Deadline, ErrorCode, Failure, ServerName};
 
 use crate::body::{self, JsonRequest};
 use crate::exchange::Asked;
 use crate::problem::Rejection;
 use crate::query;
-use crate::routes::{deliver, soon};
+use crate::routes::{deliver, soon, vision_tool};
+use crate::tagged::Tagged;
 use crate::wishes::Wishes;
 
 /// How long past its deadline a call may take to say that it timed out. The supervisor answers
 /// in time by itself; this only bounds a defect there.
 const ANSWER_MARGIN: Duration = Duration::from_secs(5);
-/// The tool list formats of design §7 that this version does not make yet.
-const LATER_LIST_FORMATS: &[&str] = &["openai", "anthropic", "gemini"];
 
 /// Body of `POST /v1/tools/call`. Names the tool by `tool`, its public name, or by `server` and
 /// `name`, the names the server itself uses.
@@ -65,11 +65,26 @@ struct Named {
     name: Option<String>,
 }
 
+impl Named {
+    /// Whether the tool meant is the one that belongs to no server.
+    fn means_vision_analyze(&self, asked: &Asked<'_>) -> bool {
+        let is_public = self.server.is_none() && self.name.is_none();
+        let tool = self.tool.as_deref().filter(|_| is_public);
+        tool.is_some_and(|tool| vision_tool::is_meant(asked.state, tool))
+    }
+}
+
 /// Answer of `GET /v1/tools?format=mcp`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ToolList {
-    /// Definitions in the shape of MCP's `tools/list`, under their public names.
-    tools: Vec<Value>,
+    /// Rises with every change of the tools.
+    version: u64,
+    /// Definitions under their public names. In the shape of MCP's `tools/list`, those of a server
+    /// that is down have `stale: true` and `down_since`; the other shapes are ready to be handed
+    /// to the provider.
+    tools: Value,
+    /// Servers that are down; their tools are listed as they were.
+    stale: Vec<Outage>,
 }
 
 /// Calls a tool and delivers its result.
@@ -87,8 +102,11 @@ pub(super) async fn call(
         server: request.server,
         name: request.name,
     };
-    let tool = choose(asked, named, granted.context.deadline).await?;
     let arguments = request.arguments.unwrap_or_default();
+    if named.means_vision_analyze(asked) {
+        return Box::pin(vision_tool::call(asked, granted, arguments)).await;
+    }
+    let tool = choose(asked, named, granted.context.deadline).await?;
     let answer = ask(asked, &granted.context, &tool, arguments).await?;
     let options = DeliverOptions {
         kind: answer.kind,
@@ -173,12 +191,15 @@ async fn choose_public(
 /// Lists the tools the caller may use.
 pub(super) async fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
     let parameters = query::read(asked.request, &["format", "server"])?;
-    check_list_format(parameters.get("format").map_or("mcp", String::as_str))?;
+    let format = list_format(parameters.get("format").map(String::as_str))?;
     let server = parameters.get("server").cloned();
     if let Some(server) = &server {
         asked.caller.need_server(server)?;
         asked.state.supervisor.server(server)?;
     }
+    // It belongs to no server, so that a list of one does not have it.
+    let own =
+        (server.is_none() && vision_tool::is_offered(asked.state)).then(vision_tool::definition);
     let caller = asked.caller.clone();
     let supervisor = asked.state.supervisor.clone();
     let listed = asked.state.blocking.run(soon(), move || {
@@ -188,28 +209,79 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<HttpResponse, Rejection> {
                     .as_deref()
                     .is_none_or(|server| server == tool.server.as_str())
         };
-        let tools = supervisor.tools().into_iter().filter(wanted);
-        serde_json::to_vec(&ToolList {
-            tools: tools.map(|tool| tool.definition).collect(),
-        })
+        let ToolListing {
+            version,
+            mut tools,
+            mut down,
+        } = supervisor.listing();
+        tools.retain(&wanted);
+        let with_tools: BTreeSet<_> = tools.iter().map(|tool| tool.server.as_str()).collect();
+        down.retain(|outage| with_tools.contains(outage.server.as_str()));
+        let tools = match format {
+            ToolFormat::Mcp => {
+                let tools = tools.into_iter().map(|tool| definition(tool, &down));
+                tools.chain(own).collect()
+            }
+            // Providers refuse keys they do not know, so nothing is marked.
+            ToolFormat::Openai
+            | ToolFormat::OpenaiResponses
+            | ToolFormat::Anthropic
+            | ToolFormat::Gemini => {
+                let own = own.map(|own| Arc::new(render_tools([&own], format)));
+                gather(supervisor.rendered(format, wanted).into_iter().chain(own))
+            }
+        };
+        let list = ToolList {
+            version,
+            tools,
+            stale: down,
+        };
+        serde_json::to_vec(&list).map(Tagged::new)
     });
-    let body = listed.await?.map_err(|error| {
+    let tagged = listed.await?.map_err(|error| {
         Failure::new(ErrorCode::Internal, "writing the tool list").caused_by(error)
     })?;
-    let mut response = HttpResponse::Ok();
-    response.insert_header((header::CONTENT_TYPE, "application/json"));
-    response.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(response.body(body))
+    Ok(tagged.answer(asked.request))
 }
 
-fn check_list_format(word: &str) -> Result<(), Rejection> {
-    if word == "mcp" {
-        return Ok(());
+/// Puts lists of one tool each together. Gemini's are lists within a list.
+fn gather(lists: impl Iterator<Item = Arc<Value>>) -> Value {
+    const WITHIN: &str = "functionDeclarations";
+    let mut all = Vec::new();
+    let mut within = Vec::new();
+    for list in lists {
+        for tool in list.as_array().into_iter().flatten() {
+            match tool.get(WITHIN).and_then(Value::as_array) {
+                Some(declarations) => within.extend_from_slice(declarations),
+                None => all.push(tool.clone()),
+            }
+        }
     }
-    let detail = if LATER_LIST_FORMATS.contains(&word) {
-        format!("tool list format `{word}` is not available in this version; available is mcp")
-    } else {
-        query::unknown_key("tool list format", word, &["mcp"])
+    if !within.is_empty() {
+        all.push(json!({ WITHIN: within }));
+    }
+    Value::Array(all)
+}
+
+/// A tool's definition, marked where its server is down.
+fn definition(tool: PublicTool, down: &[Outage]) -> Value {
+    let outage = down
+        .iter()
+        .find(|outage| outage.server == tool.server.as_str());
+    let mut definition = tool.definition;
+    if let (Some(outage), Value::Object(fields)) = (outage, &mut definition) {
+        fields.insert("stale".to_owned(), Value::Bool(true));
+        fields.insert("down_since".to_owned(), json!(outage.down_since));
+    }
+    definition
+}
+
+fn list_format(word: Option<&str>) -> Result<ToolFormat, Rejection> {
+    let Some(word) = word else {
+        return Ok(ToolFormat::default());
     };
-    Err(Rejection::invalid(detail))
+    ToolFormat::from_word(word).ok_or_else(|| {
+        let known = ToolFormat::ALL.map(ToolFormat::as_str);
+        Rejection::invalid(query::unknown_key("tool list format", word, &known))
+    })
 }

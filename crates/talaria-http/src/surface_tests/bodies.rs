@@ -102,11 +102,6 @@ async fn says_what_is_wrong_with_a_wish() {
         ("format", json!("anthropic"), "needs `call_id`"),
         ("format", json!("openai-chat"), "needs `call_id`"),
         ("format", json!("hermse"), "did you mean `hermes`?"),
-        (
-            "describe_images",
-            json!(true),
-            "no vision chain is configured",
-        ),
         ("tiles", json!("sometimes"), "did not match any variant"),
         ("session", json!(""), "1 to 256 bytes"),
         ("call_id", json!("x".repeat(257)), "1 to 256 bytes"),
@@ -144,9 +139,19 @@ async fn says_what_is_wrong_with_a_wish() {
             assert!(detail.contains(expected), "{key} on {path}: {detail}");
         }
     }
-    let reply = service.get("/v1/tools?format=gemini").await;
+    let reply = service.get("/v1/tools?format=openia").await;
     let detail = reply.refused(400, "invalid_request");
-    assert!(detail.contains("available is mcp"), "{detail}");
+    assert!(detail.contains("did you mean `openai`?"), "{detail}");
+    for (format, name) in [
+        ("openai", "/tools/0/function/name"),
+        ("openai-responses", "/tools/0/name"),
+        ("anthropic", "/tools/0/name"),
+        ("gemini", "/tools/0/functionDeclarations/0/name"),
+    ] {
+        let list = service.get(&format!("/v1/tools?format={format}")).await;
+        let own = list.json().pointer(name).cloned();
+        assert_eq!(own, Some(json!("vision_analyze")), "{format}");
+    }
 }
 
 #[actix_web::test]
@@ -303,24 +308,21 @@ async fn wants_a_result_to_deliver() {
 }
 
 #[actix_web::test]
-async fn lists_no_tools_and_no_servers_where_there_are_none() {
+async fn lists_no_tools_of_servers_and_no_servers_where_there_are_none() {
     let service = fixture();
-    assert_eq!(
-        service.get("/v1/tools").await.json(),
-        json!({ "tools": [] })
-    );
-    assert_eq!(
-        service.get("/v1/tools?format=mcp").await.json(),
-        json!({ "tools": [] })
-    );
+    for path in ["/v1/tools", "/v1/tools?format=mcp"] {
+        let listed = service.get(path).await.json();
+        let [own] = listed["tools"].as_array().unwrap().as_slice() else {
+            panic!("{listed}");
+        };
+        assert_eq!(own["name"], "vision_analyze");
+    }
     service
         .get("/v1/tools?server=s")
         .await
         .refused(404, "unknown_server");
-    assert_eq!(
-        service.get("/v1/servers").await.json(),
-        json!({ "servers": [] })
-    );
+    let none = service.get("/v1/servers").await.json();
+    assert_eq!(none["servers"], json!([]));
     service
         .get("/v1/servers/a%20b")
         .await

@@ -159,7 +159,7 @@ async fn a_token_sees_and_calls_its_own_servers_only() {
     let tools = service.send("GET", "/v1/tools", &[agent], b"").await;
     assert_eq!(
         names(&tools, "tools", "name"),
-        ["mcp__slack__echo", "mcp__slack__hang"]
+        ["mcp__slack__echo", "mcp__slack__hang", "vision_analyze"]
     );
     let tools = service
         .send("GET", "/v1/tools?server=github", &[operator], b"")
