@@ -35,6 +35,8 @@ pub enum Command {
     Deliver(DeliverArguments),
     /// Show the MCP servers and their state.
     Servers(TargetArguments),
+    /// Have the service read its configuration again.
+    Reload(ReloadArguments),
     /// Connect to one configured server and check what it offers and delivers.
     Test(TestArguments),
     /// Make pictures ready for a model.
@@ -102,6 +104,15 @@ pub struct TargetArguments {
     /// Where the configuration is.
     #[command(flatten)]
     pub config: ConfigArguments,
+}
+
+/// `reload`.
+#[derive(Debug, Args)]
+pub struct ReloadArguments {
+    /// Base URL of the running service; otherwise TALARIA_URL, then the local default.
+    /// The bearer token comes from TALARIA_TOKEN.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 /// `call`.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_content::Format;
-use talaria_types::Route;
+use talaria_types::{ErrorCode, Route};
 
 use crate::exit::CommandError;
 
@@ -279,6 +279,9 @@ fn refusal(status: StatusCode, text: &str) -> CommandError {
             .request_id
             .map(|id| format!("Request {id} in the service's log.")),
     );
+    if problem.code == ErrorCode::ConfigInvalid.as_str() {
+        return CommandError::configuration(lines);
+    }
     CommandError::call_failed(lines)
 }
 

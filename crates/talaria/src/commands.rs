@@ -6,6 +6,7 @@ mod deliver;
 mod demo;
 mod image;
 mod models;
+mod reload;
 mod serve;
 mod servers;
 mod test;
@@ -108,6 +109,7 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
         Command::Demo(demo) => on_system(demo::run(&surroundings, demo)),
         Command::Call(call) => on_system(call::run(&surroundings, call)),
         Command::Deliver(deliver) => on_system(deliver::run(&surroundings, deliver)),
+        Command::Reload(arguments) => on_system(reload::run(&surroundings, arguments)),
         Command::Servers(target) => on_system(servers::run(&surroundings, target)),
         Command::Models(models) => on_system(models::run(&surroundings, models)),
         Command::Test(test) => on_system(test::run(&surroundings, test)),

@@ -1,11 +1,11 @@
 //! Finds the configuration file and reads it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use talaria_config::{Config, Source};
+use talaria_config::defaults::MAX_FILE_BYTES;
+use talaria_config::{Config, ConfigErrors, Source};
 
 use crate::arguments::ConfigArguments;
 use crate::exit::CommandError;
@@ -33,6 +33,45 @@ pub struct Loaded {
     pub config: Config,
     /// Path of the file, or that there is none.
     pub source: String,
+    /// Whether there is a file.
+    pub from_file: bool,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("the configuration file {} cannot be read: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// What is in it cannot be used.
+    #[error(transparent)]
+    Invalid(#[from] ConfigErrors),
+    /// A relative path leads nowhere.
+    #[error("find {}: {error}", path.display())]
+    Lost {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl From<LoadError> for CommandError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Unreadable { .. } => Self::configuration(vec![error.to_string()]),
+            LoadError::Invalid(errors) => {
+                let problems = errors.problems().iter().map(ToString::to_string);
+                Self::configuration(problems.collect())
+            }
+            LoadError::Lost { .. } => anyhow::Error::new(error).into(),
+        }
+    }
 }
 
 /// Reads the configuration that the command line and the environment point to.
@@ -43,11 +82,23 @@ pub fn load(
     arguments: &ConfigArguments,
     environment: &BTreeMap<String, String>,
 ) -> Result<Loaded, CommandError> {
+    Ok(load_from(arguments, environment)?)
+}
+
+/// As [`load`], for those who tell the reasons apart.
+///
+/// # Errors
+/// The same.
+pub fn load_from(
+    arguments: &ConfigArguments,
+    environment: &BTreeMap<String, String>,
+) -> Result<Loaded, LoadError> {
     let file = read(&find(arguments, environment))?;
+    let from_file = file.is_some();
     let (text, source, name) = match file {
         Some((text, path)) => (
             text,
-            Source::file(absolute(&path)?),
+            Source::file(rooted(&path)?),
             path.display().to_string(),
         ),
         None => (
@@ -56,17 +107,27 @@ pub fn load(
             "defaults, no file".to_owned(),
         ),
     };
-    let mut config = talaria_config::load(&text, environment, &source).map_err(|errors| {
-        let problems = errors.problems().iter().map(ToString::to_string);
-        CommandError::configuration(problems.collect())
-    })?;
+    let mut config = talaria_config::load(&text, environment, &source)?;
     if let Some(home) = &arguments.home {
-        config.talaria.home = absolute(home)?;
+        config.talaria.home = rooted(home)?;
     }
     Ok(Loaded {
         config,
         source: name,
+        from_file,
     })
+}
+
+/// The file that is read, or would be if it were there.
+#[must_use]
+pub fn path(
+    arguments: &ConfigArguments,
+    environment: &BTreeMap<String, String>,
+) -> Option<PathBuf> {
+    match find(arguments, environment) {
+        Place::Named(path) | Place::Looked(path) => Some(path),
+        Place::Nowhere => None,
+    }
 }
 
 /// A path from the root on.
@@ -74,7 +135,14 @@ pub fn load(
 /// # Errors
 /// The current folder is gone.
 pub fn absolute(path: &Path) -> Result<PathBuf, CommandError> {
-    Ok(std::path::absolute(path).with_context(|| format!("find {}", path.display()))?)
+    Ok(rooted(path)?)
+}
+
+fn rooted(path: &Path) -> Result<PathBuf, LoadError> {
+    std::path::absolute(path).map_err(|error| LoadError::Lost {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 fn find(arguments: &ConfigArguments, environment: &BTreeMap<String, String>) -> Place {
@@ -92,20 +160,29 @@ fn find(arguments: &ConfigArguments, environment: &BTreeMap<String, String>) -> 
 }
 
 /// Text and path of the file, or nothing where the defaults apply.
-fn read(place: &Place) -> Result<Option<(String, PathBuf)>, CommandError> {
+fn read(place: &Place) -> Result<Option<(String, PathBuf)>, LoadError> {
     let (path, required) = match place {
         Place::Named(path) => (path, true),
         Place::Looked(path) => (path, false),
         Place::Nowhere => return Ok(None),
     };
-    match std::fs::read_to_string(path) {
+    match bounded(path) {
         Ok(text) => Ok(Some((text, path.clone()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !required => Ok(None),
-        Err(error) => Err(CommandError::configuration(vec![format!(
-            "the configuration file {} cannot be read: {error}",
-            path.display()
-        )])),
+        Err(error) => Err(LoadError::Unreadable {
+            path: path.clone(),
+            error,
+        }),
     }
+}
+
+/// The text of a file, and no more of it than is needed to see that it is too large.
+fn bounded(path: &Path) -> io::Result<String> {
+    let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    let mut file = std::fs::File::open(path)?.take(most.saturating_add(1));
+    file.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]

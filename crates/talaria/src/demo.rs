@@ -2,6 +2,7 @@
 //! arrives.
 
 mod counters;
+mod failover;
 mod pixels;
 mod sight;
 mod steps;
@@ -22,6 +23,7 @@ use crate::exit::{CommandError, Exit};
 use crate::table::{Table, bytes, shorten};
 
 use counters::Counters;
+pub(crate) use failover::configure as configure_failover;
 use sight::Sight;
 use steps::{Examine, Step};
 
@@ -113,10 +115,12 @@ impl<'a> Demo<'a> {
     pub async fn run(mut self) -> Result<DemoReport, CommandError> {
         let before = Counters::read(&self.client.get_text("/metrics").await?);
         self.tool_list().await;
+        // First, while nobody knows yet that the primary backend is down.
+        Box::pin(self.failover()).await;
         for step in steps::all() {
             self.step(step).await;
         }
-        self.pixels().await;
+        Box::pin(self.pixels()).await;
         self.utilities().await;
         self.unknown_tool().await;
         self.download().await;

@@ -6,6 +6,7 @@
 pub mod assets;
 pub mod desktop;
 pub mod hostile;
+mod look;
 mod prompts;
 mod resources;
 mod tools;

@@ -1,4 +1,5 @@
-//! Everything of the service but HTTP: the media store, the servers, the delivery.
+//! Everything of the service but HTTP: the media store, the servers, the delivery, and who
+//! describes pictures.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -9,7 +10,7 @@ use anyhow::Context;
 use serde_json::{Map, Value};
 use talaria_actors::{
     DeliverOptions, Delivered, DeliveryParts, DeliveryService, ImageWishes, Placement, Supervisor,
-    SupervisorHandle, SupervisorOptions, ToolAnswer,
+    SupervisorHandle, SupervisorOptions, ToolAnswer, VisionHandle, VisionParts,
 };
 use talaria_config::Config;
 use talaria_content::Format;
@@ -18,6 +19,7 @@ use talaria_media::{MediaOptions, MediaStore};
 use talaria_types::runtime::{BlockingPool, now};
 use talaria_types::{CallContext, Deadline, Failure};
 use talaria_vision::Gatekeeper;
+use talaria_vision::describe::Chain;
 
 use crate::exit::CommandError;
 
@@ -37,6 +39,10 @@ pub struct Engine {
     pub delivery: DeliveryService,
     /// Prepares pictures.
     pool: ImagePool,
+    /// Knows which models see.
+    gatekeeper: Gatekeeper,
+    /// Describes pictures, once the servers are there.
+    vision: Option<VisionHandle>,
 }
 
 impl Engine {
@@ -60,10 +66,11 @@ impl Engine {
             pixels: DEFAULT_PIXELS,
             drawer: std::env::current_exe().ok(),
         });
+        let gatekeeper = Gatekeeper::new(&config);
         let parts = DeliveryParts {
             store: store.clone(),
             blocking: blocking.clone(),
-            gatekeeper: Gatekeeper::new(&config),
+            gatekeeper: gatekeeper.clone(),
             pool: pool.clone(),
         };
         let delivery = DeliveryService::new(&config, parts);
@@ -73,11 +80,28 @@ impl Engine {
             blocking,
             delivery,
             pool,
+            gatekeeper,
+            vision: None,
         }
     }
 
-    /// Lets the pictures that are being prepared end, and takes no more.
+    /// Waits until no picture is being described, no longer than the deadline.
+    pub async fn described(&self, deadline: Deadline) {
+        if let Some(vision) = &self.vision {
+            vision.idle(deadline).await;
+        }
+    }
+
+    /// Gives up the descriptions that are being made, and takes no more.
+    pub async fn close_vision(&self) {
+        if let Some(vision) = &self.vision {
+            vision.close(Deadline::after(BRIEF_DRAIN)).await;
+        }
+    }
+
+    /// Gives up descriptions, lets the pictures that are being prepared end, and takes no more.
     pub async fn close(&self) {
+        self.close_vision().await;
         // Whoever waited for one is gone by now; what does not end in time ends with the process.
         let _in_time = self.pool.close(Deadline::after(BRIEF_DRAIN)).await;
     }
@@ -98,10 +122,32 @@ impl Engine {
             placement: Placement::OwnArbiters,
             guard_program: Some(program),
             environment: Arc::clone(environment),
+            masker: self.delivery.masker().clone(),
         });
         supervisor
             .context("start the servers")
             .map_err(CommandError::from)
+    }
+
+    /// Starts what describes pictures, on a loop of its own: deliveries made from now on have it.
+    /// Needs a running actix system.
+    ///
+    /// # Errors
+    /// The system gives no thread for it.
+    pub fn start_vision(&mut self, supervisor: &SupervisorHandle) -> Result<(), CommandError> {
+        let parts = VisionParts {
+            chain: Chain::resolve(&self.config, self.gatekeeper.catalogue()),
+            config: Arc::clone(&self.config),
+            pool: self.pool.clone(),
+            store: self.store.clone(),
+            blocking: self.blocking.clone(),
+            supervisor: supervisor.clone(),
+        };
+        let vision = VisionHandle::start(parts, Placement::OwnArbiters);
+        let vision = vision.context("start what describes pictures")?;
+        self.delivery = self.delivery.clone().with_vision(vision.clone());
+        self.vision = Some(vision);
+        Ok(())
     }
 }
 
@@ -119,14 +165,18 @@ impl Standalone {
     /// or has failed once. Needs a running actix system.
     ///
     /// # Errors
-    /// The guard process cannot be started.
+    /// The guard process cannot be started, or the system gives no thread.
     pub async fn start(
         config: Config,
         environment: &BTreeMap<String, String>,
         deadline: Deadline,
     ) -> Result<Self, CommandError> {
-        let engine = Engine::open(Arc::new(config), None);
+        let mut engine = Engine::open(Arc::new(config), None);
         let supervisor = engine.start_servers(&Arc::new(environment.clone()))?;
+        if let Err(error) = engine.start_vision(&supervisor) {
+            supervisor.drain(Duration::ZERO).await;
+            return Err(error);
+        }
         supervisor.settled(deadline).await;
         Ok(Self { engine, supervisor })
     }
@@ -167,8 +217,9 @@ impl Standalone {
         Ok(delivered)
     }
 
-    /// Stops the servers.
+    /// Stops the servers, and what asks their tools.
     pub async fn stop(self) {
+        self.engine.close_vision().await;
         self.supervisor.drain(BRIEF_DRAIN).await;
         self.engine.close().await;
     }

@@ -17,8 +17,10 @@ pub mod check;
 pub mod client;
 pub mod demo;
 pub mod demo_server;
+pub mod describers;
 pub mod inspection;
 pub mod output;
+pub mod reload;
 pub mod server_test;
 pub mod table;
 

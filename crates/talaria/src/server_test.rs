@@ -316,18 +316,18 @@ fn describe(transport: &TransportConfig) -> String {
             count(args.len(), "argument"),
             count(env.len(), "variable")
         ),
-        TransportConfig::Http { url, headers } => {
-            let shown = reqwest::Url::parse(url).map_or_else(
+        TransportConfig::Http(http) => {
+            let shown = reqwest::Url::parse(&http.url).map_or_else(
                 |_| "an address that is no URL".to_owned(),
                 |url| format!("{}{}", url.origin().ascii_serialization(), url.path()),
             );
-            format!("http: {shown}, {}", count(headers.len(), "header"))
+            format!("http: {shown}, {}", count(http.headers.len(), "header"))
         }
     }
 }
 
 fn connection(status: &ServerStatus) -> Result<String, String> {
-    if status.state != "ready" {
+    if !status.is_up() {
         let reason = status.reason.as_deref().unwrap_or("no reason known");
         return Err(format!("{}: {reason}", status.state));
     }
@@ -364,7 +364,7 @@ fn words(failure: &Failure) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use talaria_config::TransportConfig;
+    use talaria_config::{HttpConfig, TransportConfig};
 
     use super::describe;
 
@@ -379,10 +379,10 @@ mod tests {
         };
         assert_eq!(describe(&stdio), "stdio: npx, 2 arguments, 1 variable");
         let url = "https://user:s3cret@example.com:8443/mcp?token=s3cret".to_owned();
-        let http = TransportConfig::Http {
-            url,
+        let http = TransportConfig::Http(Box::new(HttpConfig {
             headers: secret(),
-        };
+            ..HttpConfig::new(url)
+        }));
         assert_eq!(
             describe(&http),
             "http: https://example.com:8443/mcp, 1 header"

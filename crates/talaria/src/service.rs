@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use talaria_actors::SupervisorHandle;
 use talaria_config::Config;
-use talaria_http::{HttpServer, RunningServer, ServeError, ServeOptions, StopMode};
+use talaria_http::{HttpServer, Reload, RunningServer, ServeError, ServeOptions, StopMode};
 use talaria_media::MediaStore;
 use talaria_telemetry::MetricsHandle;
 use talaria_types::Deadline;
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
 use crate::exit::CommandError;
+use crate::reload::{Origin, Reloader};
 
 /// Time between two sweeps of the media store.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -28,11 +29,13 @@ pub struct Service {
     supervisor: SupervisorHandle,
     http: RunningServer,
     sweeper: JoinHandle<()>,
+    /// Reads the configuration again; none where it comes from nowhere.
+    reloads: Option<(Reloader, JoinHandle<()>)>,
 }
 
 impl Service {
-    /// Binds, opens the store, starts the servers and answers requests. Needs a running actix
-    /// system.
+    /// Binds, opens the store, starts the servers and answers requests. `origin` is where the
+    /// configuration can be read again. Needs a running actix system.
     ///
     /// # Errors
     /// The address cannot be used, or a part cannot start; nothing is left running.
@@ -40,27 +43,36 @@ impl Service {
         config: Config,
         environment: BTreeMap<String, String>,
         metrics: MetricsHandle,
+        origin: Option<Origin>,
     ) -> Result<Self, CommandError> {
         let listen = config.talaria.listen;
         let listener = TcpListener::bind(listen).with_context(|| format!("listen on {listen}"))?;
         let address = listener.local_addr().context("learn the address")?;
         let (config, environment) = (Arc::new(config), Arc::new(environment));
-        let engine = Engine::open(Arc::clone(&config), Some(base_url(address)));
+        let mut engine = Engine::open(Arc::clone(&config), Some(base_url(address)));
         let supervisor = engine.start_servers(&environment)?;
-        let http = match HttpServer::serve(ServeOptions {
-            config,
-            supervisor: supervisor.clone(),
-            delivery: engine.delivery.clone(),
-            store: engine.store.clone(),
-            blocking: engine.blocking.clone(),
-            metrics,
-            listener,
-            workers: None,
-        }) {
+        let reloads = origin.map(|origin| Reloader::start(origin, &engine, supervisor.clone()));
+        let served = engine.start_vision(&supervisor).and_then(|()| {
+            let options = ServeOptions {
+                config,
+                supervisor: supervisor.clone(),
+                delivery: engine.delivery.clone(),
+                store: engine.store.clone(),
+                blocking: engine.blocking.clone(),
+                metrics,
+                reload: reloads.as_ref().map(|(reloader, _)| hook(reloader)),
+                listener,
+                workers: None,
+            };
+            HttpServer::serve(options).map_err(refusal)
+        });
+        let http = match served {
             Ok(http) => http,
             Err(error) => {
+                stop_reloads(&reloads);
+                engine.close_vision().await;
                 supervisor.drain(Duration::ZERO).await;
-                return Err(refusal(error));
+                return Err(error);
             }
         };
         let sweeper = runtime::spawn_local(
@@ -72,6 +84,7 @@ impl Service {
             supervisor,
             http,
             sweeper,
+            reloads,
         })
     }
 
@@ -93,6 +106,12 @@ impl Service {
         &self.supervisor
     }
 
+    /// Whoever reads the configuration again; none where it comes from nowhere.
+    #[must_use]
+    pub fn reloader(&self) -> Option<&Reloader> {
+        self.reloads.as_ref().map(|(reloader, _)| reloader)
+    }
+
     /// Waits until HTTP ends without being asked to.
     ///
     /// # Errors
@@ -101,21 +120,36 @@ impl Service {
         Ok(self.http.ended().await.context("serve HTTP")?)
     }
 
-    /// Ends in order: no new calls, those that run end or reach the drain timeout, servers stop,
-    /// answers leave, connections close, the preparation of pictures ends.
+    /// Ends in order: no new calls, descriptions and calls that run end or reach the drain
+    /// timeout, servers stop, answers leave, connections close, the preparation of pictures ends.
     ///
     /// # Errors
     /// HTTP ended with an error.
     pub async fn drain(self) -> Result<(), CommandError> {
         self.http.drain();
-        self.supervisor
-            .drain(self.engine.config.talaria.calls.drain_timeout)
-            .await;
+        stop_reloads(&self.reloads);
+        let until = Deadline::after(self.engine.config.talaria.calls.drain_timeout);
+        // A description may still need the tool of a server.
+        self.engine.described(until).await;
+        self.supervisor.drain(until.remaining()).await;
+        // The last calls may have brought pictures.
+        self.engine.described(until).await;
+        self.engine.close_vision().await;
         self.sweeper.abort();
         let stopped = self.http.stop(StopMode::Graceful).await;
         // The last answers may have waited for pictures.
         self.engine.close().await;
         Ok(stopped.context("stop HTTP")?)
+    }
+}
+
+fn hook(reloader: &Reloader) -> Arc<dyn Reload> {
+    Arc::new(reloader.clone())
+}
+
+fn stop_reloads(reloads: &Option<(Reloader, JoinHandle<()>)>) {
+    if let Some((_, task)) = reloads {
+        task.abort();
     }
 }
 

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT.
+//! SIGTERM and SIGINT, which end the program, and SIGHUP, which has the configuration read again.
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -30,5 +30,25 @@ impl StopSignals {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
         }
+    }
+}
+
+/// The signal that asks for the configuration to be read again.
+#[derive(Debug)]
+pub struct HangUps(Signal);
+
+impl HangUps {
+    /// Takes the signal over from now on. Needs a running tokio runtime.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn listen() -> anyhow::Result<Self> {
+        let signal = signal(SignalKind::hangup()).context("listen for SIGHUP")?;
+        Ok(Self(signal))
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        self.0.recv().await;
     }
 }

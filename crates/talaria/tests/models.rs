@@ -113,6 +113,49 @@ fn the_configuration_has_its_say() {
 }
 
 #[test]
+fn who_describes_pictures_is_told_in_order() {
+    let home = TempDir::new().unwrap();
+    let nobody = account(home.path(), &["--provider", "mimo"]);
+    assert_eq!(nobody["describers"]["links"], json!([]));
+    let path = home.path().join("config.yaml");
+    let config = json!({
+        "mcp_servers": { "eyes": { "command": "eyes" } },
+        "auxiliary": { "vision": {
+            "base_url": "http://me:hunter22@vision.example/v1",
+            "model": "look-1",
+            "timeout": 9,
+            "fallback_chain": [{ "provider": "nobody-knows" }],
+            "mcp_fallback": [{ "server": "eyes", "tool": "look" }],
+        } },
+    });
+    std::fs::write(&path, config.to_string()).unwrap();
+    let path = path.to_str().unwrap();
+    let told = account(home.path(), &["--provider", "mimo", "--config", path]);
+    let links = told["describers"]["links"].as_array().unwrap();
+    let kinds: Vec<_> = links.iter().map(|link| &link["kind"]).collect();
+    assert_eq!(kinds, ["http", "broken", "mcp"], "{links:?}");
+    assert_eq!(links[0]["timeout_ms"], 9_000);
+    assert!(
+        links[1]["problem"]
+            .as_str()
+            .unwrap()
+            .contains("nobody-knows")
+    );
+    assert_eq!(links[2]["via"], "mcp:eyes/look");
+    let people = text(&models(
+        home.path(),
+        &["--route", "deepseek/deepseek-chat", "--config", path],
+    ));
+    let at = |words: &str| {
+        people
+            .find(words)
+            .unwrap_or_else(|| panic!("{words}: {people}"))
+    };
+    assert!(at("WHO DESCRIBES") < at("look-1") && at("look-1") < at("mcp:eyes/look"));
+    assert!(!people.contains("hunter22"), "{people}");
+}
+
+#[test]
 fn what_is_no_route_and_no_provider_is_usage() {
     let home = TempDir::new().unwrap();
     for arguments in [

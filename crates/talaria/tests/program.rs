@@ -131,6 +131,32 @@ fn config_check_prints_every_problem_with_its_key() {
     assert_eq!(code(&defaults), 0);
     let report: Value = serde_json::from_slice(&defaults.stdout).unwrap();
     assert_eq!(report["problems"], json!([]));
+    assert_eq!(report["describers"]["links"], json!([]));
+}
+
+#[test]
+fn config_check_names_backends_that_cannot_describe_anything() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("config.yaml");
+    let config = json!({ "auxiliary": { "vision": {
+        "provider": "custom",
+        "model": "m",
+        "base_url": "http://127.0.0.1:1/v1",
+        "mcp_fallback": [{ "server": "eyes", "tool": "look" }],
+    } } });
+    std::fs::write(&file, config.to_string()).unwrap();
+    let check = ["config", "check", "--config", file.to_str().unwrap()];
+    let output = run(home.path(), &check);
+    assert_eq!(code(&output), 1, "{}", stdout(&output));
+    let told = stdout(&output);
+    assert!(
+        told.contains("images are described by: custom/m\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("error: auxiliary.vision.mcp_fallback[0].server: there is no server `eyes`"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -5,31 +5,44 @@ use serde_json::{Value, json};
 use super::Surroundings;
 use crate::arguments::ConfigArguments;
 use crate::configuration;
+use crate::describers::Describers;
 use crate::exit::{CommandError, Exit};
 use crate::table::count;
 use talaria_config::{Config, ServerEntry};
+use talaria_vision::Gatekeeper;
 
 /// Prints every problem; the configuration is not used.
 pub(super) fn check(
     surroundings: &Surroundings,
     arguments: &ConfigArguments,
 ) -> Result<Exit, CommandError> {
+    let mut describers = None;
     let (source, problems, warnings) =
         match configuration::load(arguments, &surroundings.environment) {
             Ok(loaded) => {
-                let problems = broken_servers(&loaded.config);
-                (Some(loaded.source), problems, loaded.config.warnings)
+                let mut problems = broken_servers(&loaded.config);
+                let keeper = Gatekeeper::new(&loaded.config);
+                let chain = Describers::of(&loaded.config, keeper.catalogue());
+                problems.extend(chain.broken().map(ToOwned::to_owned));
+                describers = Some(chain);
+                let mut warnings = loaded.config.warnings;
+                warnings.retain(|warning| !problems.iter().any(|it| key(it) == key(warning)));
+                (Some(loaded.source), problems, warnings)
             }
             Err(error) if error.exit() == Exit::Usage => (None, error.lines().to_vec(), Vec::new()),
             Err(error) => return Err(error),
         };
     let report = json!({
         "source": source, "usable": source.is_some(), "problems": problems, "warnings": warnings,
+        "describers": describers,
     });
     surroundings.output.print(&report, |_| {
         let mut text = source
             .as_ref()
             .map_or_else(String::new, |source| format!("{source}\n"));
+        if let Some(describers) = &describers {
+            text.push_str(&format!("images are described by: {}\n", describers.line()));
+        }
         for problem in &problems {
             text.push_str(&format!("error: {problem}\n"));
         }
@@ -68,6 +81,11 @@ pub(super) fn show(
         text
     })?;
     Ok(Exit::Ok)
+}
+
+/// The path of the key that a line speaks of.
+fn key(line: &str) -> &str {
+    line.split_once(": ").map_or(line, |(key, _)| key)
 }
 
 /// Servers that the service would not start, as problems.

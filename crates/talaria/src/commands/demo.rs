@@ -67,8 +67,9 @@ async fn run_in(surroundings: &Surroundings, home: PathBuf) -> Result<DemoReport
     );
     let entry = ServerEntry::Usable(Box::new(server));
     config.servers.insert(ServerName::from(demo::SERVER), entry);
+    let _refusing = demo::configure_failover(&mut config)?;
     let metrics = talaria_telemetry::install().context("set up the metrics")?;
-    let service = Service::start(config, environment.clone(), metrics).await?;
+    let service = Service::start(config, environment.clone(), metrics, None).await?;
     service
         .supervisor()
         .settled(Deadline::after(START_TIMEOUT))

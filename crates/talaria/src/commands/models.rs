@@ -12,6 +12,7 @@ use talaria_vision::{
 use super::Surroundings;
 use crate::arguments::ModelsArguments;
 use crate::configuration;
+use crate::describers::Describers;
 use crate::exit::{CommandError, Exit};
 use crate::output::with_progress;
 use crate::table::Table;
@@ -24,6 +25,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 struct ModelList {
     catalogue: CatalogueHead,
     models: Vec<KnownModel>,
+    describers: Describers,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,6 +51,7 @@ struct Account {
     reason: String,
     image_delivery: &'static str,
     limits: ProviderLimits,
+    describers: Describers,
 }
 
 /// Lists models, or explains the answer for one route.
@@ -59,14 +62,15 @@ pub(super) async fn run(
     let _log = surroundings.quiet_log()?;
     let config = configuration::load(&arguments.config, &surroundings.environment)?.config;
     let keeper = Gatekeeper::new(&config);
+    let describers = Describers::of(&config, keeper.catalogue());
     match arguments.route {
         Some(route) => {
             let route = parse(&route, arguments.api)?;
-            let account = with_progress("asking", explain(&keeper, &route)).await?;
+            let account = with_progress("asking", explain(&keeper, &route, describers)).await?;
             surroundings.output.print(&account, Account::render)?;
         }
         None => {
-            let list = list(&keeper, arguments.provider.as_deref())?;
+            let list = list(&keeper, arguments.provider.as_deref(), describers)?;
             surroundings.output.print(&list, ModelList::render)?;
         }
     }
@@ -86,7 +90,11 @@ fn parse(text: &str, api: Option<String>) -> Result<Route, CommandError> {
     }
 }
 
-async fn explain(keeper: &Gatekeeper, route: &Route) -> Result<Account, CommandError> {
+async fn explain(
+    keeper: &Gatekeeper,
+    route: &Route,
+    describers: Describers,
+) -> Result<Account, CommandError> {
     let question = GateQuestion {
         route: Some(route),
         session: None,
@@ -95,10 +103,15 @@ async fn explain(keeper: &Gatekeeper, route: &Route) -> Result<Account, CommandE
         source: ImageSource::Mcp,
     };
     let deadline = Deadline::after(PROBE_TIMEOUT);
-    Ok(Account::from(keeper.explain(&question, deadline).await))
+    let explanation = keeper.explain(&question, deadline).await;
+    Ok(Account::new(explanation, describers))
 }
 
-fn list(keeper: &Gatekeeper, provider: Option<&str>) -> Result<ModelList, CommandError> {
+fn list(
+    keeper: &Gatekeeper,
+    provider: Option<&str>,
+    describers: Describers,
+) -> Result<ModelList, CommandError> {
     let catalogue = keeper
         .catalogue()
         .ok_or_else(|| anyhow::anyhow!("the catalogue of models cannot be read"))?;
@@ -115,6 +128,7 @@ fn list(keeper: &Gatekeeper, provider: Option<&str>) -> Result<ModelList, Comman
             date: catalogue.date(),
         },
         models,
+        describers,
     })
 }
 
@@ -138,12 +152,12 @@ impl ModelList {
                 known.source.clone(),
             ]);
         }
-        table.render()
+        format!("{}\n{}", table.render(), self.describers.render())
     }
 }
 
-impl From<Explanation> for Account {
-    fn from(explanation: Explanation) -> Self {
+impl Account {
+    fn new(explanation: Explanation, describers: Describers) -> Self {
         let decision = explanation.decision;
         let (class, class_reason) = explanation.class.unzip();
         Self {
@@ -161,11 +175,10 @@ impl From<Explanation> for Account {
             reason: decision.reason,
             image_delivery: decision.image_delivery.as_str(),
             limits: decision.limits,
+            describers,
         }
     }
-}
 
-impl Account {
     fn render(&self) -> String {
         let mut steps = Table::new(&["DOES THE MODEL SEE", "ANSWER", "DETAIL"]);
         for step in &self.steps {
@@ -196,6 +209,8 @@ impl Account {
             facts.row(&[name.to_owned(), value]);
         }
         text.push_str(&facts.render());
+        text.push('\n');
+        text.push_str(&self.describers.render());
         text
     }
 

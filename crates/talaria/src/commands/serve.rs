@@ -6,11 +6,11 @@ use talaria_telemetry::logging::LogFormat;
 
 use super::Surroundings;
 use crate::arguments::ServeArguments;
-use crate::configuration;
 use crate::exit::{CommandError, Exit};
 use crate::output::{Output, print_text};
+use crate::reload::{ConfigSource, Trigger};
 use crate::service::Service;
-use crate::signals::StopSignals;
+use crate::signals::{HangUps, StopSignals};
 
 /// Serves until a signal, then drains.
 pub(super) async fn run(
@@ -19,27 +19,34 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     let _log = surroundings.log(LogFormat::Auto, None)?;
     let environment = &surroundings.environment;
-    let mut loaded = configuration::load(&arguments.config, environment)?;
-    if let Some(listen) = arguments.listen {
-        loaded.config.talaria.listen = listen;
-    }
+    let source = ConfigSource::new(arguments.config, environment.clone(), arguments.listen);
+    let (loaded, origin) = source.open()?;
     for warning in &loaded.config.warnings {
         tracing::warn!(warning, "configuration");
     }
     tracing::info!(source = loaded.source, "configuration read");
     let metrics = talaria_telemetry::install().context("set up the metrics")?;
     let mut signals = StopSignals::listen()?;
-    let mut service = Service::start(loaded.config, environment.clone(), metrics).await?;
+    let mut hang_ups = HangUps::listen()?;
+    let mut service =
+        Service::start(loaded.config, environment.clone(), metrics, Some(origin)).await?;
     announce(surroundings.output, &service.url())?;
     let supervisor = service.supervisor().clone();
-    let signal = tokio::select! {
-        signal = signals.next() => signal,
-        () = supervisor.ended() => {
-            return Err(anyhow::anyhow!("the supervisor ended by itself").into());
-        }
-        ended = service.ended() => {
-            ended?;
-            return Err(anyhow::anyhow!("the HTTP server ended by itself").into());
+    let signal = loop {
+        tokio::select! {
+            signal = signals.next() => break signal,
+            () = hang_ups.next() => {
+                if let Some(reloader) = service.reloader() {
+                    reloader.request(Trigger::Signal);
+                }
+            }
+            () = supervisor.ended() => {
+                return Err(anyhow::anyhow!("the supervisor ended by itself").into());
+            }
+            ended = service.ended() => {
+                ended?;
+                return Err(anyhow::anyhow!("the HTTP server ended by itself").into());
+            }
         }
     };
     tracing::info!(signal, "draining");

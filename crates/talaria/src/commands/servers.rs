@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use talaria_config::Config;
+use talaria_content::injection::Finding;
 use talaria_types::Deadline;
 
 use super::Surroundings;
@@ -13,14 +14,19 @@ use crate::configuration;
 use crate::engine::Standalone;
 use crate::exit::{CommandError, Exit};
 use crate::output::with_progress;
-use crate::table::Table;
+use crate::table::{Table, count};
 
 /// How long servers may take to start in this process.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// States that need nobody's attention.
+const WELL: [&str; 4] = ["ready", "degraded", "configured", "disabled"];
+
 /// What is known of the servers, as the service tells it.
 #[derive(Debug, Serialize, Deserialize)]
 struct ServerList {
+    #[serde(default)]
+    version: u64,
     servers: Vec<Value>,
 }
 
@@ -37,6 +43,55 @@ struct ServerLine {
     in_flight: u64,
     pending: u64,
     restarts: u64,
+    since: Option<String>,
+    next_attempt_ms: Option<u64>,
+    #[serde(default)]
+    stale: bool,
+    #[serde(default)]
+    needs_reauth: bool,
+    breaker: Option<BreakerLine>,
+    #[serde(default)]
+    findings: Vec<Finding>,
+}
+
+/// The fields of a breaker that the table shows.
+#[derive(Debug, Deserialize)]
+struct BreakerLine {
+    state: String,
+    retry_after_ms: Option<u64>,
+}
+
+impl ServerLine {
+    /// What an operator should know besides the state.
+    fn notes(&self) -> String {
+        let mut notes = Vec::new();
+        if self.needs_reauth {
+            notes.push("needs other credentials".to_owned());
+        }
+        if let Some(breaker) = self
+            .breaker
+            .as_ref()
+            .filter(|breaker| breaker.state != "closed")
+        {
+            let state = breaker.state.replace('_', " ");
+            let wait = breaker
+                .retry_after_ms
+                .map(|wait| format!(" for {}", seconds(wait)));
+            notes.push(format!("breaker {state}{}", wait.unwrap_or_default()));
+        }
+        if self.stale {
+            notes.push("tools as they were".to_owned());
+        }
+        if !self.findings.is_empty() {
+            notes.push(count(self.findings.len(), "finding"));
+        }
+        notes.join(", ")
+    }
+}
+
+/// Milliseconds as seconds, rounded up so that nobody comes early.
+fn seconds(milliseconds: u64) -> String {
+    format!("{} s", milliseconds.div_ceil(1000))
 }
 
 /// Prints the servers; exit code 1 if an enabled one is not ready.
@@ -54,9 +109,7 @@ pub(super) async fn run(
     };
     let lines = lines(&list)?;
     surroundings.output.print(&list, |_| render(&lines))?;
-    let well = lines
-        .iter()
-        .all(|line| matches!(line.state.as_str(), "ready" | "disabled"));
+    let well = lines.iter().all(|line| WELL.contains(&line.state.as_str()));
     Ok(if well { Exit::Ok } else { Exit::CheckFailed })
 }
 
@@ -66,6 +119,7 @@ async fn start_here(
 ) -> Result<ServerList, CommandError> {
     let deadline = Deadline::after(START_TIMEOUT);
     let here = Standalone::start(config, &surroundings.environment, deadline).await?;
+    let version = here.supervisor.version();
     let servers = here.supervisor.servers();
     here.stop().await;
     let servers = servers
@@ -73,6 +127,7 @@ async fn start_here(
         .map(serde_json::to_value)
         .collect::<Result<_, _>>();
     Ok(ServerList {
+        version,
         servers: servers.map_err(anyhow::Error::from)?,
     })
 }
@@ -93,6 +148,8 @@ fn render(lines: &[ServerLine]) -> String {
     let mut table = Table::new(&[
         "SERVER",
         "STATE",
+        "SINCE",
+        "NEXT TRY",
         "TRANSPORT",
         "TOOLS",
         "RUNNING",
@@ -100,12 +157,15 @@ fn render(lines: &[ServerLine]) -> String {
         "RESTARTS",
         "PROTOCOL",
         "PROGRAM",
+        "NOTES",
         "REASON",
     ]);
     for line in lines {
         table.row(&[
             line.name.clone(),
             line.state.clone(),
+            line.since.clone().unwrap_or_default(),
+            line.next_attempt_ms.map(seconds).unwrap_or_default(),
             line.transport.clone(),
             line.tools.to_string(),
             line.in_flight.to_string(),
@@ -113,10 +173,28 @@ fn render(lines: &[ServerLine]) -> String {
             line.restarts.to_string(),
             line.protocol_version.clone().unwrap_or_default(),
             line.server_info.clone().unwrap_or_default(),
+            line.notes(),
             line.reason.clone().unwrap_or_default(),
         ]);
     }
-    table.render()
+    let mut text = table.render();
+    let findings = lines
+        .iter()
+        .flat_map(|line| line.findings.iter().map(|finding| (&line.name, finding)));
+    for (index, (server, finding)) in findings.enumerate() {
+        if index == 0 {
+            text.push_str("\nWords that may steer the model:\n");
+        }
+        let tool = finding.tool.as_deref().unwrap_or_default();
+        let Finding {
+            place,
+            pattern,
+            excerpt,
+            ..
+        } = finding;
+        text.push_str(&format!("{server} {tool} {place}: {pattern}: {excerpt}\n"));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -128,18 +206,29 @@ mod tests {
     #[test]
     fn a_server_is_a_line() {
         let list = ServerList {
+            version: 1,
             servers: vec![json!({
                 "name": "files", "state": "backoff", "reason": "exited", "transport": "stdio",
                 "protocol_version": null, "server_info": "files 1.0", "pid": null, "tools": 3,
                 "in_flight": 1, "pending": 2, "restarts": 4, "next_attempt_ms": 10,
+                "since": "2026-11-30T21:05:00Z", "stale": true, "needs_reauth": true,
+                "breaker": { "state": "half_open", "retry_after_ms": null },
+                "findings": [{
+                    "tool": "read", "place": "/description", "pattern": "concealment",
+                    "excerpt": "do not tell",
+                }],
                 "a_later_field": true
             })],
         };
-        assert_eq!(
-            render(&lines(&list).unwrap()),
-            "SERVER  STATE    TRANSPORT  TOOLS  RUNNING  WAITING  RESTARTS  PROTOCOL  PROGRAM    REASON\n\
-             files   backoff  stdio      3      1        2        4                   files 1.0  exited\n"
-        );
+        let text = render(&lines(&list).unwrap());
+        for expected in [
+            "files   backoff  2026-11-30T21:05:00Z  1 s       stdio ",
+            "files 1.0  needs other credentials, breaker half open, tools as they were, 1 finding  \
+             exited\n",
+            "\nWords that may steer the model:\nfiles read /description: concealment: do not tell\n",
+        ] {
+            assert!(text.contains(expected), "{expected:?} in {text}");
+        }
         assert_eq!(render(&[]), "No servers are configured.\n");
     }
 }

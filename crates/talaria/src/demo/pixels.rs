@@ -109,7 +109,7 @@ impl Demo<'_> {
         .await;
     }
 
-    async fn call_for(&mut self, tool: &'static str, route: Route) -> Option<Delivery> {
+    pub(super) async fn call_for(&mut self, tool: &'static str, route: Route) -> Option<Delivery> {
         let request = CallRequest {
             tool: public(tool),
             server: None,
@@ -123,7 +123,12 @@ impl Demo<'_> {
     }
 
     /// The delivery that a route answers; a failure becomes a failed check.
-    async fn posted(&mut self, what: &str, path: &str, body: &Value) -> Option<Delivery> {
+    pub(super) async fn posted(
+        &mut self,
+        what: &str,
+        path: &str,
+        body: &Value,
+    ) -> Option<Delivery> {
         let answer: Result<Delivery, CommandError> = self.client.post_json(path, body).await;
         match answer {
             Ok(delivery) => Some(delivery),
@@ -134,7 +139,12 @@ impl Demo<'_> {
         }
     }
 
-    async fn look(&mut self, what: &'static str, delivery: Option<Delivery>, look: fn(&mut Sight)) {
+    pub(super) async fn look(
+        &mut self,
+        what: &'static str,
+        delivery: Option<Delivery>,
+        look: fn(&mut Sight),
+    ) {
         if let Some(delivery) = delivery {
             self.examine(what, delivery, look).await;
         }

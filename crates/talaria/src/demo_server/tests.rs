@@ -138,6 +138,40 @@ async fn failing_is_a_tool_error_and_structured_has_both_halves() {
     assert_eq!(structured.meta.unwrap().0.len(), 2);
 }
 
+#[tokio::test]
+async fn a_picture_is_measured_and_nothing_is_made_up() {
+    let client = connect().await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let picture = folder.path().join("a.png");
+    std::fs::write(&picture, assets::SCREENSHOT.bytes).unwrap();
+    let ask = |path: String| json!({ "prompt": "How large?", "image_source": path });
+    let looked = call(
+        &client,
+        "understand_image",
+        ask(picture.display().to_string()),
+    )
+    .await;
+    let ContentBlock::Text(text) = &looked.content[0] else {
+        panic!("{looked:?}")
+    };
+    assert!(
+        text.text
+            .starts_with("Asked: How large?\nA picture in format Png")
+    );
+    assert!(
+        text.text.contains("1280 pixels wide and 800 high"),
+        "{}",
+        text.text
+    );
+    for path in [
+        "a.png".to_owned(),
+        folder.path().join("b").display().to_string(),
+    ] {
+        let failed = call(&client, "understand_image", ask(path)).await;
+        assert_eq!(failed.is_error, Some(true), "{failed:?}");
+    }
+}
+
 #[test]
 fn blob_bytes_have_the_length_and_depend_on_the_seed() {
     for length in [0, 1, 17, 18, 19, 4096, 4097] {

@@ -1,5 +1,6 @@
 //! The demo server's tools.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine;
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::assets::{self, Asset};
-use super::{DemoServer, desktop, hostile, resources};
+use super::{DemoServer, desktop, hostile, look, resources};
 
 /// The largest payload `blob` makes.
 const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
@@ -55,6 +56,15 @@ pub(super) struct LongTextArguments {
 pub(super) struct SleepArguments {
     /// Milliseconds, at most an hour.
     ms: u64,
+}
+
+/// Arguments of `understand_image`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct UnderstandImageArguments {
+    /// What to find out about the picture.
+    prompt: String,
+    /// Absolute path of the picture.
+    image_source: PathBuf,
 }
 
 #[tool_router(router = tools, vis = "pub(super)")]
@@ -232,6 +242,20 @@ impl DemoServer {
             ContentBlock::text("This text is fine."),
             ContentBlock::resource(broken),
         ])
+    }
+
+    #[tool(
+        description = "Tells format and size of a picture file; it has no model behind it.",
+        annotations(read_only_hint = true)
+    )]
+    fn understand_image(
+        &self,
+        Parameters(arguments): Parameters<UnderstandImageArguments>,
+    ) -> CallToolResult {
+        match look::look(&arguments.image_source) {
+            Ok(seen) => text_result(format!("Asked: {}\n{seen}", arguments.prompt)),
+            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
+        }
     }
 
     #[tool(
