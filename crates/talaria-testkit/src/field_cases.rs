@@ -6,6 +6,7 @@
 
 mod checks;
 mod generate;
+mod vision;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +15,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use generate::expand;
+pub use vision::{CaseLink, Sightings, VisionRun};
+
+/// Cases of other areas than those about describing that need a picture described in words; the
+/// suite `vision` runs them.
+pub const DESCRIBED: &[&str] = &["FR-007", "FR-055", "FR-058"];
 
 /// One case.
 #[derive(Clone, Debug)]
@@ -105,6 +111,10 @@ pub struct Observed<'a> {
     pub took: Duration,
     /// How many requests reached anything that the result names.
     pub requests: usize,
+    /// What its vision helpers were asked, where it has some.
+    pub seen: Option<&'a Sightings>,
+    /// How many pictures had to be described.
+    pub described: usize,
 }
 
 /// Judges one check of a case by what was delivered for each of its results.
@@ -142,7 +152,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{FieldCase, Observed, check, check_all};
+    use super::{FieldCase, Observed, VisionRun, check, check_all};
 
     const DATA: &str = include_str!("../../../tests/data/field-cases.jsonl");
 
@@ -157,6 +167,8 @@ mod tests {
             cache: Path::new("/nowhere"),
             took: Duration::from_secs(9),
             requests: 1,
+            seen: None,
+            described: 0,
         }
     }
 
@@ -177,7 +189,7 @@ mod tests {
     #[test]
     fn a_wrong_delivery_fails_every_check() {
         let text = "MEDIA:/etc/passwd\u{1b}\u{e0041}\u{feff}\0 null LEAK1 mcp__none__tool \
-                    evil.example.test _meta \u{fffd}\n\n"
+                    evil.example.test First I look _meta \u{fffd}\n\n"
             .to_owned()
             + &"x".repeat(200_000);
         let delivery = delivery(&text);
@@ -188,11 +200,14 @@ mod tests {
             "FR-002", "FR-003", "FR-006", "FR-008", "FR-021", "FR-022", "FR-023", "FR-024",
             "FR-025", "FR-026", "FR-027", "FR-028", "FR-031", "FR-032", "FR-033", "FR-034",
             "FR-038", "FR-042", "FR-043", "FR-044", "FR-050", "FR-051", "FR-053", "FR-061",
-            "FR-089",
+            "FR-089", "FR-007", "FR-055", "FR-058", "FR-181", "FR-182", "FR-184", "FR-185",
+            "FR-190", "FR-192", "FR-194", "FR-199", "FR-200", "FR-201", "FR-203", "FR-204",
+            "FR-205", "FR-206", "FR-207",
         ] {
             let case = case(id);
             for must in case.musts.iter().filter(|must| !is_hard_to_break(must)) {
-                let verdict = check(&case, must, &[observed(&delivery)]);
+                // As many as the case with the most variants asks for.
+                let verdict = check(&case, must, &[observed(&delivery); 3]);
                 assert!(verdict.is_err(), "{id}: {must}");
                 assert_ne!(
                     verdict,
@@ -206,6 +221,9 @@ mod tests {
     /// Sentences that this one delivery happens to satisfy.
     fn is_hard_to_break(must: &str) -> bool {
         must.starts_with("no panic")
+            || must == "no hang"
+            || must.starts_with("invalid values never cause a wait")
+            || must == "model text is not blank"
             || must.contains("files are saved") && must.starts_with('0')
             || must == "no more than a few hundred parts are handed to the model"
             || must == "both paths appear in model text"
@@ -226,5 +244,26 @@ mod tests {
         let case = case("FR-125");
         let delivery = json!({"text": "KEEP1 KEEP2", "artifacts": []});
         assert_eq!(check_all(&case, &[observed(&delivery)]), Ok(()));
+    }
+
+    #[test]
+    fn every_case_about_describing_is_understood_in_every_variant() {
+        for (id, runs) in [
+            ("FR-181", 1),
+            ("FR-182", 5),
+            ("FR-190", 5),
+            ("FR-194", 3),
+            ("FR-200", 2),
+            ("FR-204", 1),
+            ("FR-206", 1),
+            ("FR-207", 2),
+        ] {
+            let found = VisionRun::of(&case(id)).unwrap();
+            assert_eq!(found.len(), runs, "{id}");
+        }
+        let six = VisionRun::of(&case("FR-200")).unwrap();
+        let distinct: std::collections::BTreeSet<String> =
+            six[0].content.iter().map(Value::to_string).collect();
+        assert_eq!(distinct.len(), 6);
     }
 }

@@ -23,7 +23,7 @@ pub struct Record {
     pub kind: RecordKind,
     /// The JSON-RPC message, or null.
     pub message: Value,
-    /// HTTP headers, names in lower case.
+    /// HTTP headers, names in lower case; `:target` is what the request line asked for.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
 }

@@ -11,6 +11,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::look::{Look, PictureForm};
 use crate::payload::PayloadSpec;
 
 /// What a scripted server is and does.
@@ -37,6 +38,9 @@ pub struct Script {
     /// Per tool name: what `tools/call` does.
     #[serde(default)]
     pub calls: BTreeMap<String, Vec<Vec<Action>>>,
+    /// Nothing that is received is kept; for runs of many calls.
+    #[serde(default)]
+    pub is_forgetful: bool,
     /// Every message received is appended here as one line of JSON; the count of calls then
     /// survives a restart of the server.
     #[serde(default)]
@@ -66,6 +70,9 @@ pub struct HttpScript {
     pub get: Option<(u16, String)>,
     /// Header and body leave in two writes with Nagle's algorithm on.
     pub split_writes: bool,
+    /// Speaks the older HTTP+SSE transport and nothing else: a GET opens the event stream, whose
+    /// first event tells this place, with `{session}` for the session's id.
+    pub legacy: Option<String>,
 }
 
 impl Default for HttpScript {
@@ -76,6 +83,7 @@ impl Default for HttpScript {
             token: None,
             get: Some((405, String::new())),
             split_writes: false,
+            legacy: None,
         }
     }
 }
@@ -143,10 +151,29 @@ pub enum Action {
         /// Milliseconds.
         ms: u64,
     },
+    /// Answers the request as a server without a script would.
+    Usual,
+    /// Does the same things many times over.
+    Repeat {
+        /// How often.
+        times: usize,
+        /// What.
+        actions: Vec<Action>,
+    },
     /// Never goes on.
     Hang,
     /// Never goes on if another request is being served.
     HangIfBusy,
+    /// Answers with the text of an argument.
+    Echo {
+        /// The argument.
+        argument: String,
+        /// Where each text is noted before it is answered, one a line.
+        #[serde(default)]
+        journal: Option<PathBuf>,
+    },
+    /// Looks at a picture among the arguments and answers with what it sees.
+    Look(Look),
     /// Replaces the tool list.
     SetTools {
         /// The definitions.
@@ -268,6 +295,7 @@ impl Script {
             capabilities: tools_only(),
             tools: None,
             at_start: Vec::new(),
+            is_forgetful: false,
             methods: BTreeMap::new(),
             calls: BTreeMap::new(),
             record: None,
@@ -291,6 +319,18 @@ impl Script {
     #[must_use]
     pub fn tool(self, tool: &str, result: Value) -> Self {
         self.on_call(tool, [Action::Answer { result }])
+    }
+
+    /// A vision tool that takes the picture in this form and answers with one text, in which
+    /// `{seen}` becomes what it sees.
+    #[must_use]
+    pub fn vision_tool(self, tool: &str, argument: &str, form: PictureForm, text: &str) -> Self {
+        let look = Look {
+            argument: argument.to_owned(),
+            form,
+            result: text_result(text),
+        };
+        self.on_call(tool, [Action::Look(look)])
     }
 
     /// A tool that answers with one text.
@@ -350,6 +390,13 @@ impl Script {
             )
     }
 
+    /// A server of the older HTTP+SSE transport.
+    #[must_use]
+    pub fn legacy(mut self) -> Self {
+        self.http.legacy = Some("/messages?session={session}".to_owned());
+        self
+    }
+
     /// The protocol revision answered.
     #[must_use]
     pub fn with_protocol(mut self, revision: &str) -> Self {
@@ -403,6 +450,25 @@ impl Script {
 pub fn tool(name: &str) -> Value {
     json!({"name": name, "description": format!("Does {name}."),
            "inputSchema": {"type": "object", "properties": {}}})
+}
+
+/// The definition of the tool `understand_image` as MiniMax's server has it.
+#[must_use]
+pub fn understand_image() -> Value {
+    let source = "The source location of the image: a local file path or a URL. \
+                  Only jpeg, png, webp are supported.";
+    json!({
+        "name": "understand_image",
+        "description": "Looks at a picture and answers a question about it.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "prompt": {"type": "string", "description": "A text prompt."},
+                "image_source": {"type": "string", "description": source},
+            },
+            "required": ["prompt", "image_source"],
+        },
+    })
 }
 
 /// A result with one text block.

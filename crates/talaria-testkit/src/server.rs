@@ -7,4 +7,5 @@ mod http;
 mod stdio;
 
 pub use http::HttpServer;
+pub(crate) use http::{read_request, watch_for_end};
 pub use stdio::serve_stdio;

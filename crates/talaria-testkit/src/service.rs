@@ -20,6 +20,7 @@ pub use answer::Answer;
 pub use builder::{ServiceBuilder, http_client};
 
 use crate::exposition::Exposition;
+use crate::holdings::{Holdings, Slack};
 use crate::process::{self, Memory};
 use crate::records::{self, Record};
 use crate::wait::wait_for;
@@ -220,6 +221,32 @@ impl Service {
     /// It is gone.
     pub fn memory(&self) -> anyhow::Result<Memory> {
         process::memory(self.pid)
+    }
+
+    /// What the service holds now.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub async fn holdings(&self) -> anyhow::Result<Holdings> {
+        let tasks = self.metrics().await?.value("talaria_tasks", &[])?;
+        let tasks = (0..).take_while(|count| f64::from(*count) < tasks).count();
+        Holdings::of(self.pid, tasks)
+    }
+
+    /// Waits until the service holds no more than before.
+    ///
+    /// # Errors
+    /// It still does when the time is up.
+    pub async fn wait_given_back(&self, before: Holdings, slack: Slack) -> anyhow::Result<()> {
+        wait_for("everything to be given back", PATIENCE, || async {
+            let now = self.holdings().await.map_err(|error| error.to_string())?;
+            if now.within(&before, slack) {
+                Ok(())
+            } else {
+                Err(format!("before {before:?}, now {now:?}"))
+            }
+        })
+        .await
     }
 
     /// Asks the service to end.

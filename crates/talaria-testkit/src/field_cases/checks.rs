@@ -2,6 +2,7 @@
 
 mod files;
 mod pictures;
+mod vision;
 mod words;
 
 use base64::Engine as _;
@@ -50,10 +51,17 @@ pub(super) fn run(case: &FieldCase, must: &str, observed: &[Observed<'_>]) -> Re
         text,
         files,
     };
-    [flag, conduct, pictures::judge, words::judge, files::judge]
-        .into_iter()
-        .find_map(|rule| rule(&scene, &sentence))
-        .unwrap_or_else(|| Err("there is no rule for this sentence".to_owned()))
+    [
+        vision::judge,
+        flag,
+        conduct,
+        pictures::judge,
+        words::judge,
+        files::judge,
+    ]
+    .into_iter()
+    .find_map(|rule| rule(&scene, &sentence))
+    .unwrap_or_else(|| Err("there is no rule for this sentence".to_owned()))
 }
 
 fn flag(scene: &Scene<'_>, sentence: &str) -> Verdict {
@@ -105,7 +113,7 @@ fn expect(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 /// The words in single quotes. A quote inside a word is part of it.
-fn quoted(sentence: &str) -> Vec<&str> {
+pub(super) fn quoted(sentence: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = sentence;
     while let Some((before, after)) = rest.split_once('\'') {

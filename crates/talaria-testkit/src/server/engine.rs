@@ -1,7 +1,10 @@
 //! What a scripted server does with a message, whatever carries it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
 use std::future::Future;
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::records::{RecordKind, Records};
-use crate::script::{Action, HttpAction, Pace, Part, ProcessAction, Script};
+use crate::script::{Action, HttpAction, Pace, Part, ProcessAction, Script, text_result};
 
 /// How long a server waits for what its script waits for; longer than any test.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -104,8 +107,10 @@ impl Engine {
         message: &Value,
         headers: BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
-        self.records
-            .add(RecordKind::Message, message.clone(), headers)?;
+        if !self.script.is_forgetful {
+            self.records
+                .add(RecordKind::Message, message.clone(), headers)?;
+        }
         if is_reply(message) {
             self.replies.send_modify(|count| *count += 1);
         }
@@ -128,7 +133,10 @@ impl Engine {
         let others = self.busy.fetch_add(1, Ordering::SeqCst);
         let mut busy = Some(Busy(&self.busy));
         for action in self.actions(request) {
-            if matches!(action, Action::Answer { .. } | Action::Fail { .. }) {
+            if matches!(
+                action,
+                Action::Answer { .. } | Action::Fail { .. } | Action::Echo { .. } | Action::Look(_)
+            ) {
                 // Whoever has read the answer may ask again at once and find nobody busy.
                 busy = None;
             }
@@ -147,8 +155,8 @@ impl Engine {
     pub(crate) async fn start(&self, outlet: &mut impl Outlet) -> anyhow::Result<()> {
         self.records
             .add(RecordKind::Started, Value::Null, BTreeMap::new())?;
-        for action in &self.script.at_start {
-            if self.perform(action, &Value::Null, outlet).await? == Flow::End {
+        for action in self.flattened(&self.script.at_start, &Value::Null) {
+            if self.perform(&action, &Value::Null, outlet).await? == Flow::End {
                 break;
             }
         }
@@ -176,9 +184,44 @@ impl Engine {
             self.script.methods.get(method)
         };
         match scripted.and_then(|turns| turns.get(turn).or_else(|| turns.last())) {
-            Some(actions) => actions.clone(),
+            Some(actions) => self.flattened(actions, request),
             None => vec![self.built_in(method, request)],
         }
+    }
+
+    /// The same actions without those that stand for others.
+    fn flattened(&self, actions: &[Action], request: &Value) -> Vec<Action> {
+        let mut flat = Vec::new();
+        for action in actions {
+            match action {
+                Action::Usual => {
+                    let method = request.get("method").and_then(Value::as_str);
+                    flat.push(self.built_in(method.unwrap_or_default(), request));
+                }
+                Action::Repeat { times, actions } => {
+                    let once = self.flattened(actions, request);
+                    flat.extend(std::iter::repeat_n(once, *times).flatten());
+                }
+                Action::Answer { .. }
+                | Action::Fail { .. }
+                | Action::Send { .. }
+                | Action::Notify { .. }
+                | Action::Progress { .. }
+                | Action::Request { .. }
+                | Action::AwaitReplies { .. }
+                | Action::AwaitCancel
+                | Action::AwaitFile { .. }
+                | Action::Delay { .. }
+                | Action::Hang
+                | Action::HangIfBusy
+                | Action::Echo { .. }
+                | Action::Look(_)
+                | Action::SetTools { .. }
+                | Action::Process(_)
+                | Action::Http(_) => flat.push(action.clone()),
+            }
+        }
+        flat
     }
 
     fn built_in(&self, method: &str, request: &Value) -> Action {
@@ -281,7 +324,25 @@ impl Engine {
             }
             Action::Delay { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
             Action::Hang => std::future::pending().await,
-            Action::HangIfBusy => {}
+            // The first is looked at by whoever serves; the others were replaced.
+            Action::HangIfBusy | Action::Usual | Action::Repeat { .. } => {}
+            Action::Echo { argument, journal } => {
+                let place = format!("/params/arguments/{argument}");
+                let text = request.pointer(&place).and_then(Value::as_str);
+                let text = text.unwrap_or_default();
+                if let Some(path) = journal {
+                    note_down(path, text)?;
+                }
+                let result = text_result(text);
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                say(outlet, &answer, id).await?;
+            }
+            Action::Look(look) => {
+                let arguments = request.pointer("/params/arguments").unwrap_or(&Value::Null);
+                let result = look.at(arguments);
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                say(outlet, &answer, id).await?;
+            }
             Action::SetTools { tools } => self.tools.lock().clone_from(tools),
             Action::Process(action) => return outlet.process(action, id).await,
             Action::Http(action) => return outlet.http(action, id).await,
@@ -326,6 +387,13 @@ fn repeated(unit: &str, count: usize) -> Box<dyn Iterator<Item = anyhow::Result<
             .chain(std::iter::once(rest))
             .map(Ok),
     )
+}
+
+/// Adds a line to a file that several processes may write to.
+fn note_down(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    Ok(())
 }
 
 async fn say(outlet: &mut impl Outlet, message: &Value, id: &Value) -> anyhow::Result<()> {

@@ -5,21 +5,20 @@
 
 mod connection;
 mod head;
+mod legacy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 
-use anyhow::Context;
 use parking_lot::Mutex;
-use talaria_types::runtime::spawn;
-use tokio::net::TcpListener;
-use tokio::runtime::Builder;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{mpsc, watch};
 
+pub(crate) use connection::watch_for_end;
+pub(crate) use head::read as read_request;
+
+use crate::loopback::Loopback;
 use crate::records::Records;
 use crate::script::Script;
 use crate::server::engine::Engine;
@@ -27,11 +26,9 @@ use crate::server::engine::Engine;
 /// A running server; dropping it ends it and every connection.
 #[derive(Debug)]
 pub struct HttpServer {
-    address: SocketAddr,
+    loopback: Loopback,
     records: Records,
     sessions: Arc<Sessions>,
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// The sessions a server knows.
@@ -39,8 +36,14 @@ pub struct HttpServer {
 pub(crate) struct Sessions {
     opened: AtomicUsize,
     known: Mutex<BTreeSet<String>>,
+    /// The event streams of the older transport.
+    streams: Mutex<BTreeMap<String, mpsc::Sender<legacy::Piece>>>,
+    /// What every request is answered with, while there is something.
+    refusal: Mutex<Option<(u16, String)>>,
     /// The last announcement and how many there were.
     announced: watch::Sender<(usize, String)>,
+    /// How often the event streams of a GET were broken off.
+    cuts: watch::Sender<usize>,
 }
 
 impl Sessions {
@@ -60,6 +63,28 @@ impl Sessions {
 
     pub(crate) fn forget_all(&self) {
         self.known.lock().clear();
+        self.streams.lock().clear();
+    }
+
+    /// Opens the stream of a session of the older transport.
+    pub(crate) fn attach(&self) -> (String, mpsc::Receiver<legacy::Piece>) {
+        let id = self.open();
+        let (sender, pieces) = mpsc::channel(legacy::PIECES);
+        self.streams.lock().insert(id.clone(), sender);
+        (id, pieces)
+    }
+
+    pub(crate) fn detach(&self, id: &str) {
+        self.close(id);
+        self.streams.lock().remove(id);
+    }
+
+    pub(crate) fn stream(&self, id: &str) -> Option<mpsc::Sender<legacy::Piece>> {
+        self.streams.lock().get(id).cloned()
+    }
+
+    pub(crate) fn refusal(&self) -> Option<(u16, String)> {
+        self.refusal.lock().clone()
     }
 
     pub(crate) fn announce(&self, method: &str) {
@@ -67,6 +92,10 @@ impl Sessions {
             *count += 1;
             method.clone_into(last);
         });
+    }
+
+    pub(crate) fn cuts(&self) -> watch::Receiver<usize> {
+        self.cuts.subscribe()
     }
 
     pub(crate) fn announcements(&self) -> watch::Receiver<(usize, String)> {
@@ -91,34 +120,28 @@ impl HttpServer {
         let engine = Engine::new(script)?;
         let records = engine.records.clone();
         let sessions = Arc::new(Sessions::default());
-        let stop = CancellationToken::new();
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = std::net::TcpListener::bind(address).context("bind")?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let accept = accept(listener, engine, Arc::clone(&sessions), stop.clone());
-        let thread = std::thread::Builder::new()
-            .name("scripted-http".to_owned())
-            .spawn(move || runtime.block_on(accept))?;
+        let shared = Arc::clone(&sessions);
+        let loopback = Loopback::start("scripted-http", address, move |stream| {
+            let (engine, sessions) = (Arc::clone(&engine), Arc::clone(&shared));
+            async move { drop(connection::serve(stream, engine, sessions).await) }
+        })?;
         Ok(Self {
-            address,
+            loopback,
             records,
             sessions,
-            stop,
-            thread: Some(thread),
         })
     }
 
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.loopback.address()
     }
 
     /// The URL of its MCP endpoint.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        format!("http://{}/mcp", self.address())
     }
 
     /// What it received.
@@ -131,41 +154,25 @@ impl HttpServer {
     pub fn forget_sessions(&self) {
         self.sessions.forget_all();
     }
-}
 
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
+    /// Breaks off every event stream that a GET opened.
+    pub fn cut_streams(&self) {
+        self.sessions.cuts.send_modify(|count| *count += 1);
     }
-}
 
-/// Serves connections until told to stop; the runtime's end then drops them all.
-async fn accept(
-    listener: std::net::TcpListener,
-    engine: Arc<Engine>,
-    sessions: Arc<Sessions>,
-    stop: CancellationToken,
-) {
-    let Ok(listener) = TcpListener::from_std(listener) else {
-        return;
-    };
-    loop {
-        let stream = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(_) => continue,
-            },
-        };
-        let engine = Arc::clone(&engine);
-        let sessions = Arc::clone(&sessions);
-        // A broken connection is the script's or the client's doing; nobody waits for the task.
-        drop(spawn("scripted_connection", async move {
-            drop(connection::serve(stream, &engine, &sessions).await);
-        }));
+    /// Tells every event stream that a GET opened.
+    pub fn announce(&self, method: &str) {
+        self.sessions.announce(method);
+    }
+
+    /// Answers every request with this status and body from now on.
+    pub fn refuse(&self, status: u16, body: &str) {
+        *self.sessions.refusal.lock() = Some((status, body.to_owned()));
+    }
+
+    /// Serves again after [`Self::refuse`].
+    pub fn relent(&self) {
+        *self.sessions.refusal.lock() = None;
     }
 }
 
@@ -282,6 +289,57 @@ mod tests {
             };
             assert!(failed, "{cut:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_older_transport_answers_on_its_stream() {
+        let script = Script::new("s").text_tool("echo", "hi").legacy();
+        let server = HttpServer::start(script).unwrap();
+        assert_eq!(call(&server, None, "echo").await.status(), 405);
+        let client = http_client().unwrap();
+        let mut stream = client.get(server.url()).send().await.unwrap();
+        assert_eq!(stream.headers()["content-type"], "text/event-stream");
+        let mut told = String::new();
+        while !told.ends_with("\n\n") {
+            let piece = stream.chunk().await.unwrap().unwrap();
+            told.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+        assert_eq!(told, "event: endpoint\ndata: /messages?session=s1\n\n");
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+                             "params": {"name": "echo"}});
+        let place =
+            |session: &str| format!("http://{}/messages?session={session}", server.address());
+        let posted = client
+            .post(place("s1"))
+            .json(&message)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(posted.status(), 202);
+        let answer = stream.chunk().await.unwrap().unwrap();
+        let answer = std::str::from_utf8(&answer).unwrap();
+        assert!(answer.starts_with("event: message\ndata: {"), "{answer}");
+        assert!(answer.contains("\"id\":7"), "{answer}");
+        let unknown = client
+            .post(place("s9"))
+            .json(&message)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(unknown.status(), 404);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_answers_everybody_alike_until_it_relents() {
+        let script = Script::new("s")
+            .text_tool("echo", "hi")
+            .with_http(without_sessions(false));
+        let server = HttpServer::start(script).unwrap();
+        server.refuse(503, "closed");
+        assert_eq!(call(&server, None, "echo").await.status(), 503);
+        server.relent();
+        assert_eq!(call(&server, None, "echo").await.status(), 200);
+        assert_eq!(server.records().calls_of("echo"), 2, "both are recorded");
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -129,14 +129,36 @@ impl ServiceBuilder {
         self
     }
 
+    /// Takes an entry of `mcp_servers` away.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        let servers = self.config.get_mut("mcp_servers");
+        if let Some(servers) = servers.and_then(Value::as_object_mut) {
+            servers.remove(name);
+        }
+        self
+    }
+
+    /// Writes the configuration to its place, in one step, also where a service is running that
+    /// was built like this one; answers the place.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_config(&self) -> anyhow::Result<PathBuf> {
+        let config = self.home.path().join("config.yaml");
+        let fresh = self.home.path().join("config.yaml.new");
+        // JSON is YAML.
+        std::fs::write(&fresh, serde_json::to_vec_pretty(&self.config)?)?;
+        std::fs::rename(&fresh, &config)?;
+        Ok(config)
+    }
+
     /// The command that starts the service.
     ///
     /// # Errors
     /// The configuration cannot be written.
     pub fn command(&self) -> anyhow::Result<Command> {
-        let config = self.home.path().join("config.yaml");
-        // JSON is YAML.
-        std::fs::write(&config, serde_json::to_vec_pretty(&self.config)?)?;
+        let config = self.write_config()?;
         let mut words = self
             .wrapper
             .iter()

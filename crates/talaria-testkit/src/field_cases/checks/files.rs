@@ -153,6 +153,10 @@ fn names(scene: &Scene<'_>, sentence: &str) -> Verdict {
         "no saved name contains a backslash, NUL, U+0080-U+009F or U+0000-U+001F" => {
             every(&|name| !name.contains('\\') && !name.contains(char::is_control))
         }
+        _ if sentence.starts_with("the saved name contains neither ") => {
+            let words = quoted(sentence);
+            every(&|name| !words.is_empty() && !words.iter().any(|word| name.contains(word)))
+        }
         "no saved name starts with a dot" => every(&|name| !name.starts_with('.')),
         _ => {
             let subject = [

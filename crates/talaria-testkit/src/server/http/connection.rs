@@ -1,15 +1,18 @@
 //! One TCP connection of a scripted HTTP server: requests in, scripted answers out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use talaria_types::runtime::spawn;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::Sessions;
 use super::head::{self, Request};
+use super::legacy::{self, Piece};
 use crate::records::RecordKind;
 use crate::script::{HttpAction, Pace, Part, ProcessAction};
 use crate::server::engine::{Engine, Flow, Outlet, chunks};
@@ -17,8 +20,8 @@ use crate::server::engine::{Engine, Flow, Outlet, chunks};
 /// Serves requests one after the other until the connection ends.
 pub(crate) async fn serve(
     stream: TcpStream,
-    engine: &Engine,
-    sessions: &Sessions,
+    engine: Arc<Engine>,
+    sessions: Arc<Sessions>,
 ) -> anyhow::Result<()> {
     stream.set_nodelay(!engine.script.http.split_writes)?;
     let (read, write) = stream.into_split();
@@ -27,14 +30,14 @@ pub(crate) async fn serve(
         write,
         sse: engine.script.http.sse,
         split_writes: engine.script.http.split_writes,
-        sessions,
+        sessions: &sessions,
         new_session: None,
         state: State::Waiting,
     };
     while let Some(request) = head::read(&mut reader).await? {
         answer.state = State::Waiting;
         answer.new_session = None;
-        handle(request, engine, &mut answer, &mut reader).await?;
+        handle(request, &engine, &mut answer, &mut reader).await?;
         if answer.state == State::Broken {
             break;
         }
@@ -44,11 +47,15 @@ pub(crate) async fn serve(
 
 async fn handle(
     request: Request,
-    engine: &Engine,
+    engine: &Arc<Engine>,
     answer: &mut HttpAnswer<'_>,
     reader: &mut BufReader<OwnedReadHalf>,
 ) -> anyhow::Result<()> {
     let script = &engine.script.http;
+    if let Some((status, body)) = answer.sessions.refusal() {
+        note(&request, engine)?;
+        return answer.plain(status, &[], &body).await;
+    }
     if let Some(token) = &script.token
         && request.headers.get("authorization") != Some(&format!("Bearer {token}"))
     {
@@ -56,18 +63,30 @@ async fn handle(
         let challenge = [("WWW-Authenticate".to_owned(), "Bearer".to_owned())];
         return answer.plain(401, &challenge, "unauthorized").await;
     }
-    match request.method.as_str() {
-        "POST" => post(request, engine, answer, reader).await,
-        "GET" => {
+    match (request.method.as_str(), &script.legacy) {
+        ("POST", None) => post(request, engine, answer, reader).await,
+        ("POST", Some(_)) => post_beside_stream(request, engine, answer).await,
+        ("GET", Some(place)) => {
+            engine
+                .records
+                .add(RecordKind::Get, Value::Null, request.headers)?;
+            serve_stream(place, answer, reader).await
+        }
+        ("GET", None) => {
             engine
                 .records
                 .add(RecordKind::Get, Value::Null, request.headers)?;
             match &script.get {
                 Some((status, body)) => answer.plain(*status, &[], body).await,
                 None => {
+                    let mut cuts = answer.sessions.cuts();
                     answer.begin_events().await?;
                     tokio::select! {
                         relayed = answer.relay() => relayed,
+                        cut = cuts.changed() => {
+                            answer.state = State::Broken;
+                            Ok(cut?)
+                        }
                         () = watch_for_end(reader) => {
                             answer.state = State::Broken;
                             Ok(())
@@ -76,7 +95,7 @@ async fn handle(
                 }
             }
         }
-        "DELETE" => {
+        ("DELETE", _) => {
             if let Some(id) = request.headers.get("mcp-session-id") {
                 answer.sessions.close(id);
             }
@@ -85,7 +104,7 @@ async fn handle(
                 .add(RecordKind::Delete, Value::Null, request.headers)?;
             answer.plain(200, &[], "").await
         }
-        other => {
+        (other, _) => {
             let asked = Value::String(other.to_owned());
             engine
                 .records
@@ -93,6 +112,70 @@ async fn handle(
             answer.plain(405, &[], "").await
         }
     }
+}
+
+/// The event stream of the older transport, until one side ends it.
+async fn serve_stream(
+    place: &str,
+    answer: &mut HttpAnswer<'_>,
+    reader: &mut BufReader<OwnedReadHalf>,
+) -> anyhow::Result<()> {
+    let (session, mut pieces) = answer.sessions.attach();
+    let mut announced = answer.sessions.announcements();
+    let mut cuts = answer.sessions.cuts();
+    answer.begin_events().await?;
+    let first = legacy::endpoint_event(place, &session);
+    answer.chunk(first.as_bytes()).await?;
+    loop {
+        let bytes = tokio::select! {
+            piece = pieces.recv() => match piece {
+                Some(Piece::Bytes(bytes)) => bytes,
+                Some(Piece::Cut) | None => break,
+            },
+            changed = announced.changed() => {
+                changed?;
+                let method = announced.borrow_and_update().1.clone();
+                legacy::announcement(&method)
+            }
+            _ = cuts.changed() => break,
+            () = watch_for_end(reader) => break,
+        };
+        answer.chunk(&bytes).await?;
+    }
+    answer.sessions.detach(&session);
+    answer.state = State::Broken;
+    Ok(())
+}
+
+/// A message of the older transport: accepted here, answered on the stream.
+async fn post_beside_stream(
+    request: Request,
+    engine: &Arc<Engine>,
+    answer: &mut HttpAnswer<'_>,
+) -> anyhow::Result<()> {
+    let Some(session) = legacy::session_of(&request.target) else {
+        note(&request, engine)?;
+        return answer.plain(405, &[], "messages go elsewhere").await;
+    };
+    let Some(stream) = answer.sessions.stream(session) else {
+        note(&request, engine)?;
+        return answer.plain(404, &[], "no such session").await;
+    };
+    let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
+        note(&request, engine)?;
+        return answer.plain(400, &[], "not JSON").await;
+    };
+    engine.receive(&message, request.headers)?;
+    if message.get("method").is_some() && message.get("id").is_some() {
+        let sessions = Arc::clone(answer.sessions);
+        let serving = legacy::serve(Arc::clone(engine), sessions, stream, message);
+        // It ends with its stream.
+        drop(spawn(
+            "scripted_request",
+            async move { drop(serving.await) },
+        ));
+    }
+    answer.plain(202, &[], "").await
 }
 
 /// Records what was refused before it was read.
@@ -147,7 +230,7 @@ async fn post(
 }
 
 /// Resolves when the client closes its side. Pipelined bytes are not expected and end it too.
-async fn watch_for_end(reader: &mut BufReader<OwnedReadHalf>) {
+pub(crate) async fn watch_for_end(reader: &mut BufReader<OwnedReadHalf>) {
     loop {
         if reader.get_ref().readable().await.is_err() {
             return;
@@ -177,7 +260,7 @@ struct HttpAnswer<'a> {
     write: OwnedWriteHalf,
     sse: bool,
     split_writes: bool,
-    sessions: &'a Sessions,
+    sessions: &'a Arc<Sessions>,
     new_session: Option<String>,
     state: State,
 }

@@ -8,10 +8,14 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 /// Longest request body read.
 const MAX_BODY: usize = 256 * 1024 * 1024;
 
+/// Where records keep the target of a request, among its headers.
+const TARGET: &str = ":target";
+
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
+    pub(crate) target: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
 }
@@ -24,7 +28,9 @@ pub(crate) async fn read(
     if reader.read_line(&mut line).await? == 0 {
         return Ok(None);
     }
-    let method = line.split(' ').next().context("a method")?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let method = words.next().context("a method")?;
+    let target = words.next().context("a target")?;
     let mut headers = BTreeMap::new();
     loop {
         line.clear();
@@ -36,6 +42,8 @@ pub(crate) async fn read(
         };
         headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
+    // No header has such a name.
+    headers.insert(TARGET.to_owned(), target.clone());
     let body = match headers.get("content-length") {
         Some(length) => exact(reader, length.parse()?).await?,
         None if headers.contains_key("transfer-encoding") => chunked(reader).await?,
@@ -43,6 +51,7 @@ pub(crate) async fn read(
     };
     Ok(Some(Request {
         method,
+        target,
         headers,
         body,
     }))
