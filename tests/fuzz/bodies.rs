@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each target uses one body")]
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use serde_json::Value;
 use talaria_content::base64_guard::{self, Base64Guard};
@@ -19,6 +20,7 @@ use talaria_types::{
     ArtifactId, ErrorCode, NoticeCode, PayloadError, PayloadSink, PayloadWriter, ServerName,
     StagedPayload,
 };
+use talaria_vision::describe::{HttpReply, MAX_WORDS_BYTES, Verdict, read_reply};
 
 /// Limit of a line in the target `frame`.
 const LINE: usize = 64 * 1024;
@@ -160,6 +162,7 @@ pub(crate) fn result(data: &[u8]) {
             mode: "auto".to_owned(),
             reason: "fuzz".to_owned(),
         },
+        masker: talaria_content::Masker::default(),
     };
     let mut planned = plan(raw, request);
     let outcomes = store(planned.take_files(), stores, 0);
@@ -420,5 +423,63 @@ pub(crate) fn prepare(data: &[u8]) {
             .iter()
             .find(|note| note.kind == NoteKind::Damaged);
         assert_eq!(complaint, None);
+    }
+}
+
+/// An answer of a backend that describes pictures; the first byte chooses its status.
+///
+/// Only successes hold a description, and one that somebody can see; a body that is cut, or that
+/// tells an error, never does.
+pub(crate) fn vision_reply(data: &[u8]) {
+    let (choice, body) = data
+        .split_first()
+        .map_or((0, data), |(choice, rest)| (*choice, rest));
+    let statuses = [200, 400, 401, 404, 429, 500, 502, 302];
+    let status = statuses[usize::from(choice) % statuses.len()];
+    let header = String::from_utf8_lossy(&body[..body.len().min(40)]);
+    let verdict = |status: u16, body: &[u8]| {
+        let verdict = read_reply(&HttpReply {
+            status,
+            retry_after: (choice & 8 != 0).then_some(&*header),
+            retry_after_ms: (choice & 16 != 0).then_some(&*header),
+            body,
+            now: SystemTime::UNIX_EPOCH,
+        });
+        check_verdict(status, &verdict);
+        verdict
+    };
+    let whole = verdict(status, body);
+    let Ok(mut json) = serde_json::from_slice::<Value>(body) else {
+        return;
+    };
+    assert_eq!(
+        verdict(status, body),
+        whole,
+        "the same answer is judged the same"
+    );
+    if let Some(map) = json.as_object_mut() {
+        let cut = body.trim_ascii();
+        let cut = verdict(200, &cut[..cut.len() - 1]);
+        assert!(matches!(cut, Verdict::Failed(_)), "{cut:?}");
+        map.insert("error".to_owned(), "it broke".into());
+        let told = verdict(200, json.to_string().as_bytes());
+        assert!(matches!(told, Verdict::Failed(_)), "{told:?}");
+    }
+}
+
+fn check_verdict(status: u16, verdict: &Verdict) {
+    match verdict {
+        Verdict::Answer(text) | Verdict::Reasoned(text) => {
+            assert!((200..300).contains(&status));
+            let is_something = |c: char| !c.is_whitespace() && !c.is_control();
+            assert!(text.chars().any(is_something), "{text:?}");
+        }
+        Verdict::Failed(fault) => {
+            assert!(fault.words.len() <= MAX_WORDS_BYTES);
+            assert!(!fault.words.chars().any(char::is_control), "{fault:?}");
+            assert_eq!(fault.status, Some(status));
+            let code = fault.provider_code.as_deref().unwrap_or_default();
+            assert!(code.len() <= 64 && code.is_ascii(), "{fault:?}");
+        }
     }
 }

@@ -217,7 +217,7 @@ async fn tools_are_listed_in_the_protocols_shape() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["mcp__s__echo", "mcp__s__fail"]);
+    assert_eq!(names, ["mcp__s__echo", "mcp__s__fail", "vision_analyze"]);
     for tool in tools {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert!(tool["description"].is_string(), "{tool}");
@@ -416,7 +416,7 @@ async fn the_service_listens_before_its_servers_are_there() {
         started.elapsed()
     );
     assert_eq!(service.get("/healthz").await.unwrap().status, 200);
-    assert_eq!(service.server("slow").await.unwrap()["state"], "starting");
+    assert_eq!(service.server("slow").await.unwrap()["state"], "connecting");
 }
 
 /// Every `$ref` of a document.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use talaria_testkit::field_cases::{FieldCase, Observed, check_all};
+use talaria_testkit::field_cases::{DESCRIBED, FieldCase, Observed, check_all};
 use talaria_testkit::{Action, Answer, HttpServer, RecordKind, Script, Service, programs};
 
 const DATA: &str = include_str!("../data/field-cases.jsonl");
@@ -34,9 +34,6 @@ const AREAS: &[&str] = &[
     "image-decode",
     "gate",
 ];
-
-/// Cases that need a picture described in words, which this version does not do.
-const DESCRIBED: &[&str] = &["FR-007", "FR-055", "FR-058"];
 
 /// One test per case, named after it.
 macro_rules! cases {
@@ -178,6 +175,8 @@ async fn run(id: &str) {
             cache: &cache,
             took: *took,
             requests,
+            seen: None,
+            described: 0,
         })
         .collect();
     if let Err(problems) = check_all(case, &observed) {

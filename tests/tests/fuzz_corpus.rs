@@ -43,3 +43,8 @@ fn base64() {
 fn prepare() {
     run("prepare", bodies::prepare);
 }
+
+#[test]
+fn vision_reply() {
+    run("vision_reply", bodies::vision_reply);
+}

@@ -26,9 +26,12 @@ async fn offering(server: &str, tools: Vec<Value>) -> Service {
         .unwrap()
 }
 
+/// The tools of servers.
 async fn listed(service: &Service) -> Vec<Value> {
     let listed = service.get("/v1/tools").await.unwrap().ok().unwrap();
-    listed["tools"].as_array().unwrap().clone()
+    let mut tools = listed["tools"].as_array().unwrap().clone();
+    tools.retain(|tool| tool["name"] != "vision_analyze");
+    tools
 }
 
 async fn names(service: &Service) -> Vec<String> {

@@ -17,7 +17,10 @@ const INTERNAL: &[(&str, &[&str])] = &[
     ),
     ("talaria-image", &["types", "telemetry"]),
     ("talaria-mcp", &["types", "config", "telemetry", "content"]),
-    ("talaria-vision", &["types", "config", "telemetry"]),
+    (
+        "talaria-vision",
+        &["types", "config", "telemetry", "content"],
+    ),
     (
         "talaria-actors",
         &[

@@ -91,7 +91,7 @@ fn no_test_sleeps() {
         let tested = if shown.starts_with("tests/tests/") {
             text.as_str()
         } else {
-            text.split_once("#[cfg(test)]")
+            text.split_once("#[cfg(test)]\nmod ")
                 .map_or("", |(_, tests)| tests)
         };
         let paused = text.contains("start_paused") || text.contains("time::pause");

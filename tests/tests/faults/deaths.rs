@@ -181,7 +181,7 @@ async fn a_program_that_does_not_exist_fails_its_server_only() {
     assert_eq!(text_of_call(&service).await, "ok");
     let status = wait_for("the ghost to be given up", PATIENCE, || async {
         let status = service.server("ghost").await.unwrap();
-        if status["state"] == "starting" {
+        if status["state"] == "connecting" {
             Err(status)
         } else {
             Ok(status)
@@ -190,7 +190,7 @@ async fn a_program_that_does_not_exist_fails_its_server_only() {
     .await
     .unwrap();
     assert!(
-        ["failed", "backoff"].contains(&status["state"].as_str().unwrap()),
+        ["parked", "backoff"].contains(&status["state"].as_str().unwrap()),
         "{status}"
     );
     assert!(

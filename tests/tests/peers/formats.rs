@@ -117,6 +117,7 @@ fn deliver(format: Format, result: Value, folder: &Path) -> Delivery {
             mode: "auto".to_owned(),
             reason: "the model sees".to_owned(),
         },
+        masker: talaria_content::Masker::default(),
     };
     let mut planned = plan(RawResult::from_json(result), request);
     let stored = planned

@@ -1,0 +1,7 @@
+//! Fuzz target: `bodies::vision_reply`.
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::vision_reply(data));
