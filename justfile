@@ -30,7 +30,7 @@ test-peers:
     .ci/debian tesseract=tesseract-ocr chromium Xvfb=xvfb xterm
     .ci/peers
     cargo test --workspace --features talaria-tests/peers --test peers --test differential \
-        --test legibility --test decoders --test screens
+        --test legibility --test decoders --test screens --test minimax
 
 # Tests of the image crate with C decoders.
 test-c-decoders:
@@ -65,6 +65,26 @@ isolation *args:
 isolation-screens *args:
     cargo build --release --workspace --bins
     "{{ release }}/screens" "$@"
+
+# Failover: what a primary that refuses costs a description, beside the fallback alone.
+failover *args:
+    cargo build --release --workspace --bins
+    "{{ release }}/failover" "$@"
+
+# Start-up: latency of small calls beside a silent, a missing, a crashing and an unreachable server.
+startup *args:
+    cargo build --release --workspace --bins
+    "{{ release }}/startup" "$@"
+
+# Scale: 300 servers in one go; memory for each, a reload that changes one, a stop.
+scale *args:
+    cargo build --release --workspace --bins
+    "{{ release }}/scale" "$@"
+
+# Soak: half an hour of mixed load while servers are killed and the configuration is reloaded.
+soak *args:
+    cargo build --release --workspace --bins
+    "{{ release }}/soak" "$@"
 
 # Speed of making pictures ready, beside the reference agent's ladder, Pillow and sharp.
 pictures *args:
