@@ -235,16 +235,26 @@ impl Service {
 
     /// Waits until the service holds no more than before.
     ///
+    /// Looks from outside until only its tasks are left to ask for: every question wakes the
+    /// idle thread of its blocking pool that slept longest, so asking again and again keeps all
+    /// of them alive for ever.
+    ///
     /// # Errors
     /// It still does when the time is up.
     pub async fn wait_given_back(&self, before: Holdings, slack: Slack) -> anyhow::Result<()> {
-        wait_for("everything to be given back", PATIENCE, || async {
-            let now = self.holdings().await.map_err(|error| error.to_string())?;
+        let verdict = |now: Holdings| {
             if now.within(&before, slack) {
                 Ok(())
             } else {
                 Err(format!("before {before:?}, now {now:?}"))
             }
+        };
+        wait_for("everything to be given back", PATIENCE, || async {
+            verdict(Holdings::of(self.pid, before.tasks).map_err(|error| error.to_string())?)
+        })
+        .await?;
+        wait_for("every task to end", PATIENCE, || async {
+            verdict(self.holdings().await.map_err(|error| error.to_string())?)
         })
         .await
     }

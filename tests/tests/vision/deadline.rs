@@ -6,7 +6,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use talaria_testkit::script::understand_image;
 use talaria_testkit::service::http_client;
-use talaria_testkit::{Action, Answer, Place, Reply, Script, Service, VisionEndpoint, wait_for};
+use talaria_testkit::{
+    Action, Answer, Place, Reply, Script, Service, Slack, VisionEndpoint, wait_for,
+};
 use talaria_types::runtime::now;
 
 use crate::scene::{
@@ -20,6 +22,13 @@ const CALLERS: u32 = 200;
 const BUDGET: Duration = Duration::from_secs(5);
 /// How much later the last answer may be there.
 const SLACK: Duration = Duration::from_millis(500);
+
+/// What may stay: a request that is just ending, connections and threads of bounded pools.
+const KEPT: Slack = Slack {
+    tasks: 1,
+    descriptors: 8,
+    threads: 2,
+};
 
 /// A chain of which every link stalls, and a total of five seconds.
 async fn stalling(first: &VisionEndpoint, second: &VisionEndpoint) -> Service {
@@ -42,28 +51,12 @@ async fn stalling(first: &VisionEndpoint, second: &VisionEndpoint) -> Service {
     .unwrap()
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Holdings {
-    descriptors: f64,
-    threads: f64,
-    in_flight: f64,
-}
-
-async fn holdings(service: &Service) -> Holdings {
-    let metrics = service.metrics().await.unwrap();
-    Holdings {
-        descriptors: metrics.value("process_open_fds", &[]).unwrap(),
-        threads: metrics.value("process_threads", &[]).unwrap(),
-        in_flight: metrics.sum("talaria_vision_analyses", &[]),
-    }
-}
-
 #[tokio::test]
 async fn a_chain_that_stalls_ends_at_its_deadline_for_two_hundred_at_once() {
     let first = endpoint(Reply::stalled());
     let second = endpoint(Reply::chat("x").stalled_at(Place::Body(20)));
     let service = stalling(&first, &second).await;
-    let before = holdings(&service).await;
+    let before = service.holdings().await.unwrap();
     let pictures: Vec<Value> = (0..CALLERS)
         .map(|number| question(&picture(number)))
         .collect();
@@ -100,24 +93,9 @@ async fn a_chain_that_stalls_ends_at_its_deadline_for_two_hundred_at_once() {
         (first.requests().now, second.requests().now)
     })
     .await;
-    wait_for(
-        "what was held to be given back",
-        Duration::from_secs(20),
-        || async {
-            let after = holdings(&service).await;
-            // Descriptors and threads of the pools, which are bounded, may stay.
-            let settled = after.in_flight == 0.0
-                && after.descriptors <= before.descriptors + 8.0
-                && after.threads <= before.threads + 12.0;
-            if settled {
-                Ok(())
-            } else {
-                Err((before, after))
-            }
-        },
-    )
-    .await
-    .unwrap();
+    service.wait_given_back(before, KEPT).await.unwrap();
+    let metrics = service.metrics().await.unwrap();
+    assert_eq!(metrics.sum("talaria_vision_analyses", &[]), 0.0);
     // And the chain still works.
     first.answer([Reply::chat("awake")]);
     let answer = wait_for(
