@@ -76,11 +76,9 @@ impl Intake {
         if bytes < MIN_PAYLOAD_BYTES {
             return self.settle(read(&text, self.sink.as_ref()), own);
         }
-        if let Some(own) = own {
-            self.calls.touch(own);
-        }
         let sink = Arc::clone(&self.sink);
         let ends = Ends::of(&text);
+        self.arrived(&ends, own);
         let read = move || read(&text, sink.as_ref());
         match self.blocking.run(Deadline::after(WORKER_WAIT), read).await {
             Ok(frame) => self.settle(frame, own),
@@ -169,6 +167,19 @@ impl Intake {
             messages.extend(self.fail_anchored(&ends, own, unreadable(malformed)));
         }
         messages
+    }
+
+    /// A whole message is there: if it is an answer, reading it must not cost its call the time.
+    /// The bytes of one that is not whole yet say nothing, or a drip would keep a call for ever.
+    fn arrived(&self, ends: &Ends, own: Option<i64>) {
+        let answered = match anchor(&ends.head, ends.tail.as_deref()) {
+            Anchor::Answer(id) => Some(id),
+            Anchor::SomeAnswer => own.or_else(|| self.calls.only_waiting()),
+            Anchor::ServerMessage | Anchor::Noise => None,
+        };
+        if let Some(id) = answered {
+            self.calls.answer_arrived(id);
+        }
     }
 
     /// Fails the call that an unreadable message was meant for, if it was meant for one.

@@ -121,11 +121,6 @@ impl EventFramer {
         self.events.pop_front()
     }
 
-    /// Bytes of the event that is being collected.
-    pub(crate) const fn pending_bytes(&self) -> usize {
-        self.parts.data.len()
-    }
-
     fn grow(&mut self, piece: &[u8]) {
         match &mut self.line {
             LineState::Skipping => {}

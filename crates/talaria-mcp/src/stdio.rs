@@ -240,9 +240,6 @@ async fn read_all<R: AsyncRead + Unpin>(
             Some(piece) if !piece.is_empty() => framer.push(piece),
             Some(_) | None => framer.finish(),
         }
-        if framer.pending_bytes() >= BIG_CHUNK_BYTES {
-            intake.calls.touch_only_waiting();
-        }
         while let Some(frame) = framer.next_frame() {
             for message in take_in(&intake, frame).await {
                 if incoming.send(message).await.is_err() {
@@ -263,12 +260,7 @@ async fn read_all<R: AsyncRead + Unpin>(
 
 async fn take_in(intake: &Intake, frame: Frame) -> Vec<ServerJsonRpcMessage> {
     match frame {
-        Frame::Line(line) => {
-            if line.len() >= BIG_CHUNK_BYTES {
-                intake.calls.touch_only_waiting();
-            }
-            intake.accept(line, None).await
-        }
+        Frame::Line(line) => intake.accept(line, None).await,
         Frame::Cut(line) => intake.cut(line).await,
         Frame::OversizeBegan { head } => intake.oversize_began(&head, None).into_iter().collect(),
         Frame::OversizeEnded { head, tail, bytes } => intake

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use talaria_testkit::script::{document_answer, text_result};
+use talaria_testkit::script::{HttpScript, Pace, document_answer, parts, text_result};
 use talaria_testkit::service::{PATIENCE, http_client};
-use talaria_testkit::{Action, PayloadSpec, Record, Script, Service, programs, wait_for};
+use talaria_testkit::{
+    Action, HttpServer, PayloadSpec, Record, Script, Service, programs, wait_for,
+};
 
 use crate::stage::{AT_ONCE, assert_alive, call, pid, start, text_of_call, timed, with};
 
@@ -113,6 +115,47 @@ async fn fr_155_progress_renews_the_idle_timer() {
         "{}",
         asked.message
     );
+}
+
+#[tokio::test]
+async fn fr_155_an_answer_that_drips_ends_at_the_servers_timeout() {
+    let result = text_result(&"drop after drop ".repeat(1_000));
+    let drip = Action::Send {
+        parts: parts(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{result}}}"
+        )),
+        pace: Pace::Drip,
+    };
+    let script = Script::new("s").on_call("t", [drip]);
+    let over_http = |script: Script, sse: bool| {
+        let http = HttpScript {
+            sse,
+            ..script.http.clone()
+        };
+        HttpServer::start(script.with_http(http)).unwrap()
+    };
+    let servers = [
+        None,
+        Some(over_http(script.clone(), false)),
+        Some(over_http(script.clone(), true)),
+        Some(over_http(script.clone().legacy(), false)),
+    ];
+    for server in servers {
+        let builder = match &server {
+            None => with(script.clone()),
+            Some(server) => Service::builder(programs!()).unwrap().http("s", server),
+        };
+        let builder = builder.set(&["mcp_servers", "s", "timeout"], 2);
+        let service = builder.start().await.unwrap();
+        let (answer, took) = timed(call(&service)).await;
+        let problem = answer.problem().unwrap();
+        assert_eq!(problem["code"], "timeout", "{problem}");
+        assert_eq!(problem["outcome_uncertain"], true);
+        assert!(
+            took >= Duration::from_secs(2) && took < Duration::from_secs(5),
+            "{took:?}"
+        );
+    }
 }
 
 #[tokio::test]

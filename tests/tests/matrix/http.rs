@@ -34,7 +34,6 @@ async fn a_server_that_hangs() {
 
 #[tokio::test]
 async fn a_server_whose_answer_drips() {
-    // Each byte is a sign of life, but the limit of the call is hard.
     run_both(&Fault::silence(vec![dripping()])).await;
 }
 

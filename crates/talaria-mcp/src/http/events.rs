@@ -99,7 +99,6 @@ impl Events {
                     Some(error)
                 }
             };
-            self.touch();
             while let Some(event) = self.framer.next_event() {
                 self.take_in(event).await;
                 if let Source::Get { stream, streams } = &self.source {
@@ -166,25 +165,6 @@ impl Events {
         match self.source {
             Source::Response { own } => own,
             Source::Get { .. } => None,
-        }
-    }
-
-    fn touch(&self) {
-        if self.framer.pending_bytes() == 0 {
-            return;
-        }
-        match &self.source {
-            Source::Response { own: Some(own) } => self.intake.calls.touch(*own),
-            // It goes on with the answer to one request, and does not say to which.
-            Source::Get {
-                stream: Stream::Resumed,
-                ..
-            } => self.intake.calls.touch_only_waiting(),
-            Source::Response { own: None }
-            | Source::Get {
-                stream: Stream::Common,
-                ..
-            } => {}
         }
     }
 

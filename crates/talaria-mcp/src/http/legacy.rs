@@ -147,7 +147,7 @@ struct EventStream {
 
 impl EventStream {
     /// The next event; `None` at the end, however it came.
-    async fn next(&mut self, on_bytes: impl Fn(usize)) -> Option<Event> {
+    async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.framer.next_event() {
                 return Some(event);
@@ -162,12 +162,11 @@ impl EventStream {
                     self.framer.finish();
                 }
             }
-            on_bytes(self.framer.pending_bytes());
         }
     }
 
     async fn endpoint(&mut self, agent: &Agent) -> Result<Url, Failure> {
-        while let Some(event) = self.next(|_| {}).await {
+        while let Some(event) = self.next().await {
             if let Event::Message(parts) = event
                 && parts.name.as_deref() == Some(ENDPOINT)
             {
@@ -198,14 +197,9 @@ async fn read_all(
     intake: Arc<Intake>,
     incoming: mpsc::Sender<ServerJsonRpcMessage>,
 ) {
-    let touch = |pending: usize| {
-        if pending > 0 {
-            intake.calls.touch_only_waiting();
-        }
-    };
     loop {
         let event = tokio::select! {
-            event = stream.next(touch) => event,
+            event = stream.next() => event,
             () = incoming.closed() => return,
         };
         let Some(event) = event else { return };

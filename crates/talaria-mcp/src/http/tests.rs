@@ -181,6 +181,28 @@ async fn progress_renews_the_idle_timer_over_events() {
 }
 
 #[tokio::test]
+async fn the_bytes_of_an_answer_that_is_not_whole_renew_nothing() {
+    let drip = Action::Send {
+        parts: vec![
+            Part::Text("{\"jsonrpc\":\"2.0\",\"id\":".to_owned()),
+            Part::Id,
+            Part::Text(format!(",\"result\":{}}}", text(&"drop ".repeat(2_000)))),
+        ],
+        pace: Pace::Drip,
+    };
+    for script in [script(false), script(true), Script::new("odd").legacy()] {
+        let kind = format!("{:?}", script.http);
+        let (_server, session) = connected(script.on_call("slow", [drip.clone()])).await;
+        let idle = Duration::from_millis(300);
+        let failure = call_within(&session, "slow", RpcLimits { idle, ..limits() })
+            .await
+            .unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::Timeout, "{kind}");
+        assert!(failure.is_outcome_uncertain());
+    }
+}
+
+#[tokio::test]
 async fn big_payloads_arrive_as_handles() {
     for sse in [false, true] {
         let payload = PayloadSpec::of(2_000_000);

@@ -229,17 +229,10 @@ impl Calls {
         }
     }
 
-    /// Bytes of its own answer are arriving.
-    pub(crate) fn touch(&self, id: i64) {
+    /// The whole answer is there and is about to be read.
+    pub(crate) fn answer_arrived(&self, id: i64) {
         if let Some(call) = self.table.lock().get_mut(&id) {
             call.last_sign = runtime::now();
-        }
-    }
-
-    /// A large message is arriving; only where one request waits it has to be the answer to it.
-    pub(crate) fn touch_only_waiting(&self) {
-        if let Some(id) = self.only_waiting() {
-            self.touch(id);
         }
     }
 

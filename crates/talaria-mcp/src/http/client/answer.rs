@@ -83,12 +83,7 @@ impl HttpClient {
                         self.intake.oversize_began(b"", own).into_iter().collect(),
                     ));
                 }
-                Ok(Some(chunk)) => {
-                    body.extend_from_slice(&chunk);
-                    if let Some(own) = own {
-                        self.intake.calls.touch(own);
-                    }
-                }
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(Body::Whole(body)),
                 Err(error) => return Err(self.lost(own, error)),
             }
