@@ -27,5 +27,6 @@ pub use guard::Guard;
 pub use habits::Habits;
 pub use packages::PackageCheck;
 pub use session::{
-    ClosedBy, ConnectOptions, PeerInfo, Rpc, RpcLimits, Session, SessionEvent, connect,
+    ClosedBy, ConnectOptions, ForeignModule, PeerInfo, Rpc, RpcLimits, Session, SessionEvent,
+    connect,
 };

@@ -1,6 +1,7 @@
 //! One session with one MCP server.
 
 mod connect;
+mod diagnosis;
 mod handler;
 mod listen;
 mod reach;
@@ -21,6 +22,7 @@ use crate::{Guard, Habits, PackageCheck};
 use shared::Shared;
 
 pub use connect::connect;
+pub use diagnosis::ForeignModule;
 
 /// What a session is made from.
 #[derive(Clone, Debug)]

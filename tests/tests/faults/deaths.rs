@@ -318,3 +318,29 @@ async fn l02_failed_starts_are_spaced_and_the_fourth_connects() {
         .unwrap();
     assert_eq!(delivery["text"], "at last");
 }
+
+#[tokio::test]
+async fn a_native_module_for_another_node_parks_the_server_at_once() {
+    let mark = tempfile::tempdir().unwrap();
+    let starts = mark.path().join("starts");
+    let words = "Error: The module '/x/better_sqlite3.node' was compiled against a different \
+                 Node.js version using NODE_MODULE_VERSION 108.";
+    let run = format!(
+        "echo x >> {}; echo \"{words}\" >&2; exit 1",
+        starts.display()
+    );
+    let service = Service::builder(programs!())
+        .unwrap()
+        .server("s", json!({"command": "sh", "args": ["-c", run]}))
+        .start_unsettled()
+        .await
+        .unwrap();
+    let status = service.wait_state("s", "parked", PATIENCE).await.unwrap();
+    let reason = status["reason"].as_str().unwrap();
+    assert!(reason.contains("npm rebuild"), "{reason}");
+    assert!(reason.contains("NODE_MODULE_VERSION 108"), "{reason}");
+    let started = std::fs::read_to_string(&starts).unwrap();
+    assert_eq!(started.lines().count(), 1, "it was tried again");
+    let refused = call(&service).await;
+    assert_eq!(refused.code().unwrap(), "server_unavailable");
+}

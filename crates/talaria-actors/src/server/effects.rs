@@ -1,11 +1,12 @@
 //! How the server actor carries out what its state machine asks for.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::fut::wrap_future;
 use actix::{ActorContext, ActorFutureExt, AsyncContext, Context};
-use talaria_mcp::{ClosedBy, SessionEvent};
+use talaria_mcp::{ClosedBy, ForeignModule, SessionEvent};
 use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 use tokio::sync::mpsc;
@@ -130,7 +131,7 @@ impl ServerActor {
                 let reason = Reason::new(code.as_str(), reason(&failure));
                 Input::ConnectFailed {
                     epoch,
-                    trouble: trouble(code),
+                    trouble: trouble(&failure),
                     reason,
                 }
             }
@@ -378,13 +379,19 @@ fn ending(by: ClosedBy) -> Reason {
 }
 
 /// What an attempt that failed so lets expect.
-fn trouble(code: ErrorCode) -> Trouble {
+fn trouble(failure: &Failure) -> Trouble {
+    if failure
+        .source()
+        .is_some_and(|cause| cause.is::<ForeignModule>())
+    {
+        return Trouble::Lasting;
+    }
     let known = [
         (ErrorCode::ServerUnauthorized, Trouble::Unauthorized),
         (ErrorCode::CommandNotFound, Trouble::Lasting),
         (ErrorCode::ServerMisconfigured, Trouble::Hopeless),
     ];
-    let found = known.iter().find(|(known, _)| *known == code);
+    let found = known.iter().find(|(known, _)| *known == failure.code());
     found.map_or(Trouble::Passing, |(_, trouble)| *trouble)
 }
 

@@ -13,6 +13,7 @@ use talaria_config::{ProtocolWish, TransportConfig};
 use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 
+use super::diagnosis::ForeignModule;
 use super::handler::Handler;
 use super::request::about;
 use super::shared::{Ending, Labels, Shared};
@@ -165,9 +166,11 @@ async fn start_once(
             let is_closed = matches!(error, Some(ClientInitializeError::ConnectionClosed(_)));
             let died_at_discover = is_closed && intake.calls.is_asked(Kind::Discover);
             let failure = handshake_failure(options, &intake, error.as_ref());
+            let failure = bury(process, &words, failure).await;
             Err(Started {
-                failure: bury(process, &words, failure).await,
-                died_at_discover,
+                // What cannot be loaded now cannot be loaded without the question either.
+                died_at_discover: died_at_discover && !is_foreign_module(&failure),
+                failure,
             })
         }
     }
@@ -188,13 +191,24 @@ async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure 
         ErrorCode::ConnectFailed
     };
     let detail = format!("its process ended during the handshake ({status})");
-    let failure = Failure::new(code, detail);
     let text = words.text();
+    let failure = match ForeignModule::in_words(&text) {
+        Some(cause) => {
+            let detail = format!("{detail}: {}", ForeignModule::ADVICE);
+            Failure::new(code, detail).caused_by(cause)
+        }
+        None => Failure::new(code, detail),
+    };
     if text.is_empty() {
         failure
     } else {
         failure.with_server_words(text)
     }
+}
+
+fn is_foreign_module(failure: &Failure) -> bool {
+    let cause = std::error::Error::source(failure);
+    cause.is_some_and(<dyn std::error::Error>::is::<ForeignModule>)
 }
 
 /// Which handshake is performed.
