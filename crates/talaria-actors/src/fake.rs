@@ -35,12 +35,14 @@ impl Connector for Fleet {
     }
 }
 
-/// How an attempt to connect ends, where it does not succeed.
+/// How an attempt to connect ends, where it does not succeed at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Connect {
     Fail(ErrorCode),
     Hang,
     Panic,
+    /// Succeeds after this time.
+    Take(Duration),
 }
 
 /// What a tool does when it is called.
@@ -295,6 +297,7 @@ impl FakeServer {
                     return Err(Failure::new(ErrorCode::ConnectTimeout, "never answered"));
                 }
                 Some(Connect::Panic) => panic!("scripted panic while connecting"),
+                Some(Connect::Take(time)) => tokio::time::sleep(time).await,
             }
             let ended = watch::Sender::new(None);
             let mut script = server.script.lock();

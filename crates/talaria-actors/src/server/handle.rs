@@ -21,8 +21,9 @@ use crate::feed::{Feed, state_event};
 use crate::server::actor::ServerActor;
 use crate::server::messages::{CallTool, CancelCall, Drain, Reconnect, Reply, Ticket};
 use crate::server::refusal;
-use crate::server::snapshot::{Snapshot, StateName};
+use crate::server::snapshot::{Outlook, Snapshot, StateName};
 use crate::server::state::CallId;
+use crate::supervisor::plan::Patience;
 use crate::upstream::Upstream;
 
 /// How long a caller waits for the actor's own word after its deadline.
@@ -40,6 +41,8 @@ struct Shared {
     prefix: NamePrefix,
     trust: Trust,
     ready_wait: Duration,
+    /// How long calls wait while it begins.
+    patience: Patience,
     connect_timeout: Duration,
     /// Set when the configuration does not allow the server to run at all.
     problem: Option<String>,
@@ -61,6 +64,7 @@ struct Parts {
     prefix: NamePrefix,
     trust: Trust,
     ready_wait: Duration,
+    patience: Patience,
     connect_timeout: Duration,
     problem: Option<String>,
     snapshot: Snapshot,
@@ -86,13 +90,19 @@ struct Route {
 
 impl ServerHandle {
     /// A handle to a server that has no actor yet.
-    pub(crate) fn new(config: &ServerConfig, ready_wait: Duration, snapshot: Snapshot) -> Self {
+    pub(crate) fn new(
+        config: &ServerConfig,
+        ready_wait: Duration,
+        patience: Patience,
+        snapshot: Snapshot,
+    ) -> Self {
         Self::from_parts(Parts {
             name: config.name.clone(),
             network_transport: config.transport.network_transport(),
             prefix: config.name_prefix,
             trust: config.trust,
             ready_wait,
+            patience,
             connect_timeout: config.connect_timeout,
             problem: None,
             snapshot,
@@ -108,6 +118,7 @@ impl ServerHandle {
             prefix: NamePrefix::Default,
             trust: Trust::Untrusted,
             ready_wait: Duration::ZERO,
+            patience: Patience::default(),
             connect_timeout: Duration::ZERO,
             problem: Some(problem),
             snapshot,
@@ -121,6 +132,7 @@ impl ServerHandle {
             prefix: parts.prefix,
             trust: parts.trust,
             ready_wait: parts.ready_wait,
+            patience: parts.patience,
             connect_timeout: parts.connect_timeout,
             problem: parts.problem,
             route: watch::Sender::new(Route::default()),
@@ -267,7 +279,7 @@ impl ServerHandle {
         let mut replayed = false;
         let mut route = self.shared.route.subscribe();
         loop {
-            let ready_by = Deadline::after(self.shared.ready_wait).earlier(deadline);
+            let ready_by = Deadline::after(self.wait_for_actor()).earlier(deadline);
             let (generation, address) = self.reach(&mut route, ready_by).await?;
             let attempt = match self.hand_in(ticket, &address) {
                 Ok(attempt) => attempt,
@@ -364,29 +376,70 @@ impl ServerHandle {
         if current.replacement.is_some() {
             return Err(self.not_ready());
         }
-        let hopeless = match self.shared.snapshot.borrow().state {
-            StateName::Disabled | StateName::Stopped | StateName::Parked | StateName::Failed => {
-                true
-            }
-            StateName::Configured
-            | StateName::Connecting
-            | StateName::Ready
-            | StateName::Degraded
-            | StateName::Backoff
-            | StateName::Draining => false,
-        };
-        if hopeless {
-            return Err(self.not_ready());
-        }
+        let mut snapshots = self.shared.snapshot.subscribe();
+        let given_up = snapshots.wait_for(|seen| is_hopeless(seen.state));
         let arrival =
             route.wait_for(|route| route.address.is_some() || route.replacement.is_some());
-        let arrived = match tokio::time::timeout_at(ready_by.instant(), arrival).await {
-            Ok(Ok(route)) => route.clone(),
-            Ok(Err(_)) | Err(_) => Route::default(),
+        let waiting = async {
+            tokio::select! {
+                biased;
+                _ = given_up => Route::default(),
+                arrived = arrival => arrived.map(|route| route.clone()).unwrap_or_default(),
+            }
         };
-        match arrived.address {
-            Some(address) => Ok((arrived.generation, address)),
-            None => Err(self.not_ready()),
+        let arrived = tokio::time::timeout_at(ready_by.instant(), waiting).await;
+        match arrived.unwrap_or_default() {
+            Route {
+                generation,
+                address: Some(address),
+                ..
+            } => Ok((generation, address)),
+            Route { .. } => Err(self.not_ready()),
+        }
+    }
+
+    /// How long a call waits for an actor: longer while the first one has not begun to connect.
+    fn wait_for_actor(&self) -> Duration {
+        if self.look(|seen| seen.starts == 0) {
+            self.shared.patience.for_actor
+        } else {
+            self.shared.ready_wait
+        }
+    }
+
+    /// How long a call waits for the list of its tools.
+    fn wait_for_list(&self) -> Duration {
+        let Patience {
+            for_actor,
+            for_session,
+        } = self.shared.patience;
+        if self.look(|seen| seen.attempts_ended == 0) {
+            for_actor.max(for_session)
+        } else {
+            self.shared.ready_wait
+        }
+    }
+
+    /// Waits until the server, or what takes its place, has listed its tools or will not do so
+    /// soon; answers with the one that stands there then.
+    pub(crate) async fn listed(&self, deadline: Deadline) -> Self {
+        let decided = |seen: &Snapshot| match seen.state.outlook() {
+            Outlook::Up | Outlook::Soon => seen.listed,
+            Outlook::Down => true,
+        };
+        let mut server = self.clone();
+        loop {
+            let by = Deadline::after(server.wait_for_list()).earlier(deadline);
+            let mut route = server.shared.route.subscribe();
+            let replaced = route.wait_for(|route| route.replacement.is_some());
+            tokio::select! {
+                _ = replaced => {}
+                _ = server.watch_until(by, decided) => {}
+            }
+            match server.replacement() {
+                Some(next) if !deadline.expired() => server = next,
+                Some(_) | None => return server,
+            }
         }
     }
 
@@ -587,6 +640,19 @@ impl ServerHandle {
         ) {
             tracing::warn!(server = %self.name(), "server actor does not take the drain request");
         }
+    }
+}
+
+/// Whether no actor is to be waited for.
+const fn is_hopeless(state: StateName) -> bool {
+    match state {
+        StateName::Disabled | StateName::Stopped | StateName::Parked | StateName::Failed => true,
+        StateName::Configured
+        | StateName::Connecting
+        | StateName::Ready
+        | StateName::Degraded
+        | StateName::Backoff
+        | StateName::Draining => false,
     }
 }
 

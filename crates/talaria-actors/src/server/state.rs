@@ -45,6 +45,8 @@ pub(crate) struct Policy {
     pub(crate) share: usize,
     /// How long a call waits for a session.
     pub(crate) ready_wait: Duration,
+    /// How long a call waits for the first session.
+    pub(crate) first_wait: Duration,
     /// How long a call waits for a session that is made because of it.
     pub(crate) respawn_wait: Duration,
     /// Waits before a server that was never reached is tried again.
@@ -169,7 +171,7 @@ impl ServerState {
             graced: false,
             met: false,
             charged: 0,
-            patience: policy.ready_wait,
+            patience: policy.first_wait,
             up_since: now,
             last_use: now,
             last_sign: now,

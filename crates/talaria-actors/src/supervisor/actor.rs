@@ -24,6 +24,7 @@ use crate::server::actor::ServerSetup;
 use crate::server::messages::Probe;
 use crate::server::schemas::Schemas;
 use crate::server::snapshot::StateName;
+use crate::server::state::Policy;
 use crate::supervisor::difference::Entries;
 use crate::supervisor::governed::{Death, Governed, Life};
 use crate::supervisor::handle::{Limits, SupervisorHandle};
@@ -72,7 +73,6 @@ pub(crate) fn start(parts: &Parts) -> SupervisorHandle {
     let limits = Limits {
         max_call_duration: parts.config.talaria.calls.max_call_duration,
         pending_per_token: parts.config.talaria.limits.pending_per_token,
-        ready_wait: parts.timing.ready_wait,
         stop_within: parts.timing.close_within + STOP_OVERRUN,
     };
     let servers = governed(parts, &directory);
@@ -110,7 +110,7 @@ fn governed(parts: &Parts, directory: &Directory) -> BTreeMap<ServerName, Govern
             }
             ServerEntry::Usable(config) => {
                 let config = Arc::new(config.as_ref().clone());
-                let server = Governed::new(config, &parts.timing, parts.timing.ready_wait);
+                let server = Governed::new(config, &parts.timing, parts.timing.patience());
                 directory.add_server(server.handle.clone());
                 servers.insert(name.clone(), server);
             }
@@ -138,9 +138,14 @@ impl SupervisorActor {
             schemas: Arc::clone(&self.schemas),
             blocking: self.parts.blocking.clone(),
             supervisor: ctx.address().recipient(),
-            policy: timing.policy(&server.config, &self.parts.config.talaria),
+            policy: Policy {
+                first_wait: server.patience.for_session,
+                ..timing.policy(&server.config, &self.parts.config.talaria)
+            },
             close_within: timing.close_within,
         };
+        // One that starts again has nobody's callers to take over.
+        server.patience = timing.patience();
         if !server.start(setup, self.parts.placement, cause) {
             self.actor_died(name, Death::Unborn, ctx);
         }
@@ -164,7 +169,7 @@ impl SupervisorActor {
             arbiter.stop();
         }
         if self.draining {
-            server.show_stopped();
+            server.show_stopped(ErrorCode::ShuttingDown);
         } else if server.wanted == Switch::Off {
             self.directory.withdraw(name);
             server.park();

@@ -1,11 +1,11 @@
 //! One server as its supervisor sees it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix::{Actor, Arbiter, SpawnHandle};
 use talaria_config::ServerConfig;
-use talaria_types::runtime;
+use talaria_types::{ErrorCode, runtime};
 
 use crate::backoff::Jitter;
 use crate::server::ServerHandle;
@@ -14,13 +14,15 @@ use crate::server::snapshot::{Snapshot, StateName};
 use crate::supervisor::Placement;
 use crate::supervisor::lifeline::Lifeline;
 use crate::supervisor::messages::Switch;
-use crate::supervisor::plan::Timing;
+use crate::supervisor::plan::{Patience, Timing};
 
 /// A usable server, with or without an actor.
 pub(super) struct Governed {
     pub(super) config: Arc<ServerConfig>,
     pub(super) handle: ServerHandle,
     pub(super) lifeline: Lifeline,
+    /// How long calls wait for it to begin.
+    pub(super) patience: Patience,
     /// What the operator wants.
     pub(super) wanted: Switch,
     pub(super) life: Life,
@@ -79,8 +81,8 @@ impl Death {
 }
 
 impl Governed {
-    /// A server that is not started yet; callers wait so long for it to begin.
-    pub(super) fn new(config: Arc<ServerConfig>, timing: &Timing, wait: Duration) -> Self {
+    /// A server that is not started yet.
+    pub(super) fn new(config: Arc<ServerConfig>, timing: &Timing, patience: Patience) -> Self {
         let (wanted, snapshot) = if config.enabled {
             let state = if config.lazy {
                 StateName::Configured
@@ -92,12 +94,13 @@ impl Governed {
             let words = "disabled in the configuration".to_owned();
             (Switch::Off, Snapshot::new(StateName::Disabled, Some(words)))
         };
-        let handle = ServerHandle::new(&config, wait, snapshot);
+        let handle = ServerHandle::new(&config, timing.ready_wait, patience, snapshot);
         let lifeline = Lifeline::new(timing.budget, Jitter::random());
         Self {
             config,
             handle,
             lifeline,
+            patience,
             wanted,
             life: Life::None,
             arbiter: None,
@@ -143,11 +146,12 @@ impl Governed {
         });
     }
 
-    /// Shows it as stopped.
-    pub(super) fn show_stopped(&self) {
+    /// Shows it as stopped; who still comes is told this.
+    pub(super) fn show_stopped(&self, refusal: ErrorCode) {
         let generation = self.handle.generation();
         self.handle.publish(generation, "drain", |snapshot| {
             without_actor(snapshot, StateName::Stopped, None);
+            snapshot.refusal = Some(refusal);
         });
     }
 

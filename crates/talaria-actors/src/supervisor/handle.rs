@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Arbiter;
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use talaria_config::Config;
@@ -37,8 +38,6 @@ pub(crate) struct Limits {
     pub(crate) max_call_duration: Duration,
     /// Calls of one token that wait or run.
     pub(crate) pending_per_token: NonZeroUsize,
-    /// How long a call waits for a server that has not listed its tools yet.
-    pub(crate) ready_wait: Duration,
     /// How long stopping may take once the calls are over.
     pub(crate) stop_within: Duration,
 }
@@ -177,7 +176,8 @@ impl SupervisorHandle {
         .on_server(handle.name()))
     }
 
-    /// As [`Self::resolve`], but waits a moment for a server that is still starting.
+    /// As [`Self::resolve`], but waits a moment for a server that is still starting, unless what
+    /// it takes the place of had the tool.
     ///
     /// # Errors
     /// Those of [`Self::resolve`].
@@ -188,7 +188,10 @@ impl SupervisorHandle {
         deadline: Deadline,
     ) -> Result<PublicTool, Failure> {
         let handle = self.handle_of(server)?;
-        await_listing(&handle, self.ready_by(deadline)).await;
+        if let Some(entry) = self.inner.directory.find_raw(handle.name(), tool) {
+            return Ok(entry.tool.clone());
+        }
+        handle.listed(deadline).await;
         self.resolve(server, tool)
     }
 
@@ -523,10 +526,8 @@ impl SupervisorHandle {
     async fn await_entry(&self, name: &str, deadline: Deadline) -> Result<Arc<Entry>, Failure> {
         let directory = &self.inner.directory;
         let likely = directory.likely_servers(name);
-        let ready_by = self.ready_by(deadline);
-        for server in &likely {
-            await_listing(server, ready_by).await;
-        }
+        let waiting = likely.iter().map(|server| server.listed(deadline));
+        let likely = join_all(waiting).await;
         if let Some(entry) = directory.find(name) {
             return Ok(entry);
         }
@@ -541,11 +542,6 @@ impl SupervisorHandle {
             ErrorCode::UnknownTool,
             format!("no tool is named '{name}'; the list of tools names what there is"),
         ))
-    }
-
-    /// How long a call waits for a server that has not listed its tools yet.
-    fn ready_by(&self, deadline: Deadline) -> Deadline {
-        Deadline::after(self.inner.limits.ready_wait).earlier(deadline)
     }
 }
 
@@ -587,15 +583,6 @@ fn shutting_down() -> Failure {
 
 fn late() -> Failure {
     Failure::new(ErrorCode::Timeout, "the supervisor did not answer in time")
-}
-
-/// Waits until a server has listed its tools, or will not do so soon.
-async fn await_listing(server: &ServerHandle, ready_by: Deadline) {
-    let decided = |seen: &Snapshot| match seen.state.outlook() {
-        Outlook::Up | Outlook::Soon => seen.listed,
-        Outlook::Down => true,
-    };
-    server.watch_until(ready_by, decided).await;
 }
 
 #[cfg(test)]

@@ -80,12 +80,12 @@ impl Handler<DrainAll> for SupervisorActor {
                 Life::None => {}
                 Life::Waiting => {
                     server.life = Life::None;
-                    server.show_stopped();
+                    server.show_stopped(ErrorCode::ShuttingDown);
                 }
                 Life::Scheduled(restart) => {
                     ctx.cancel_future(*restart);
                     server.life = Life::None;
-                    server.show_stopped();
+                    server.show_stopped(ErrorCode::ShuttingDown);
                 }
             }
         }

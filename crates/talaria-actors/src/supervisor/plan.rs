@@ -37,7 +37,35 @@ pub(crate) struct Timing {
     pub(crate) budget: Budget,
 }
 
+/// How long calls wait for a server that begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// Until it has an actor that connects.
+    pub(crate) for_actor: Duration,
+    /// Until that one has its first session.
+    pub(crate) for_session: Duration,
+}
+
+impl Patience {
+    /// For a server that takes the place of another: its callers had one before and wait, as
+    /// long as they may, until the old one has ended and the first attempt to connect is over.
+    pub(crate) const fn of_successor(server: &ServerConfig, handover: Duration) -> Self {
+        Self {
+            for_actor: handover,
+            for_session: server.connect_timeout,
+        }
+    }
+}
+
 impl Timing {
+    /// For a server that nobody has called before.
+    pub(crate) const fn patience(&self) -> Patience {
+        Patience {
+            for_actor: self.ready_wait,
+            for_session: self.ready_wait,
+        }
+    }
+
     /// The values of the service.
     pub(crate) const PRODUCTION: Self = Self {
         ready_wait: Duration::from_secs(5),
@@ -85,6 +113,7 @@ impl Timing {
                 pending
             },
             ready_wait: self.ready_wait,
+            first_wait: self.ready_wait,
             respawn_wait: self.respawn_wait,
             initial: self.initial,
             initial_retries: self.initial_retries,

@@ -19,17 +19,17 @@ use crate::server::snapshot::StateName;
 use crate::supervisor::actor::{STOP_OVERRUN, SupervisorActor, close_orphan};
 use crate::supervisor::difference::{Difference, Entries};
 use crate::supervisor::governed::{Governed, Life};
+use crate::supervisor::plan::Patience;
 use crate::supervisor::report::ReloadReport;
 
-/// How long a call waits for a server whose old process is still ending (specification 4.1, as for
-/// a recycled one).
-const HANDOVER_WAIT: Duration = Duration::from_secs(15);
 /// The label of everything a reload causes.
 const CAUSE: &str = "reload";
 
 /// A server on its way out.
 pub(super) struct Leaving {
     pub(super) server: Governed,
+    /// What who still comes is told.
+    refusal: ErrorCode,
     /// Ends it the hard way.
     overdue: SpawnHandle,
 }
@@ -98,7 +98,12 @@ impl SupervisorActor {
             }
             ServerEntry::Usable(config) => {
                 let config = Arc::new(config.as_ref().clone());
-                let server = Governed::new(Arc::clone(&config), &self.parts.timing, HANDOVER_WAIT);
+                let timing = &self.parts.timing;
+                let patience = match &old {
+                    Some(_) => Patience::of_successor(&config, self.handover()),
+                    None => timing.patience(),
+                };
+                let server = Governed::new(Arc::clone(&config), timing, patience);
                 self.replace(old.as_ref(), &server.handle, Some(&config));
                 if let Some(before) = self.servers.insert(name.clone(), server) {
                     self.dismiss(before, ErrorCode::ServerUnavailable, ctx);
@@ -151,6 +156,12 @@ impl SupervisorActor {
         }
     }
 
+    /// How long a server that was replaced may take to end.
+    fn handover(&self) -> Duration {
+        let calls = self.parts.config.talaria.calls.drain_timeout;
+        calls + self.parts.timing.close_within + STOP_OVERRUN
+    }
+
     /// Lets a server finish what it does and end.
     fn dismiss(&mut self, mut server: Governed, refusal: ErrorCode, ctx: &mut Context<Self>) {
         match server.life {
@@ -166,16 +177,19 @@ impl SupervisorActor {
                 ctx.spawn(wrap_future::<_, Self>(asking));
                 let name = server.handle.name().clone();
                 let generation = server.handle.generation();
-                let overdue = calls + self.parts.timing.close_within + STOP_OVERRUN;
-                let overdue = ctx.run_later(overdue, move |actor, ctx| {
+                let overdue = ctx.run_later(self.handover(), move |actor, ctx| {
                     tracing::error!(server = %name, "a retired server did not stop in time");
                     actor.left(&name, generation, ctx);
                 });
-                self.leaving.push(Leaving { server, overdue });
+                self.leaving.push(Leaving {
+                    server,
+                    refusal,
+                    overdue,
+                });
                 return;
             }
         }
-        server.show_stopped();
+        server.show_stopped(refusal);
         if let Some(arbiter) = server.arbiter.take() {
             arbiter.stop();
         }
@@ -190,14 +204,18 @@ impl SupervisorActor {
         let Some(index) = self.leaving.iter().position(is_meant) else {
             return;
         };
-        let Leaving { server, overdue } = self.leaving.swap_remove(index);
+        let Leaving {
+            server,
+            refusal,
+            overdue,
+        } = self.leaving.swap_remove(index);
         ctx.cancel_future(overdue);
         let generation = server.handle.retire();
         server.handle.publish_load(generation, 0, 0);
         if let Some(session) = server.handle.take_session() {
             close_orphan(session, self.parts.timing.close_within, ctx);
         }
-        server.show_stopped();
+        server.show_stopped(refusal);
         if let Some(arbiter) = server.arbiter {
             arbiter.stop();
         }

@@ -28,7 +28,7 @@ impl ServerState {
     /// A call wants a session where there is none and none is being made.
     pub(super) fn wake(&mut self, effects: &mut Vec<Effect>) {
         self.phase = Phase::Connecting;
-        self.patience = self.policy.respawn_wait;
+        self.patience = self.patience.max(self.policy.respawn_wait);
         self.reason = Reason::bare("called");
         self.connect(effects);
     }

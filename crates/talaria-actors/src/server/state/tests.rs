@@ -29,6 +29,7 @@ fn policy(rpc_concurrency: usize, pending: usize) -> Policy {
         pending,
         share: pending,
         ready_wait: timing.ready_wait,
+        first_wait: timing.ready_wait,
         respawn_wait: timing.respawn_wait,
         initial: timing.initial,
         initial_retries: timing.initial_retries,

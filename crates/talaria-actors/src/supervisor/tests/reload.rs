@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use talaria_types::{Deadline, ErrorCode};
 
 use super::stage::{LONG, Stage, code, config_of, on_paused_clock, wait_until};
-use crate::fake::{Behaviour, Fleet, Seen};
+use crate::fake::{Behaviour, Connect, Fleet, Seen};
 
 /// A stdio server whose entry differs from others by `timeout`.
 fn entry(timeout: u64) -> Value {
@@ -64,6 +64,91 @@ fn a_reload_is_not_noticed_by_callers() {
         assert!(later.await.unwrap().is_ok(), "it waited for the new one");
         assert_eq!((server.calls("echo"), server.most_sessions()), (3, 1));
         assert_eq!(server.count(&Seen::Connected), 2);
+    });
+}
+
+#[test]
+fn a_call_waits_for_the_old_process_and_the_new_session_as_long_as_it_may() {
+    on_paused_clock(async {
+        let (stage, server) = Stage::one().await;
+        server.behave("echo", Behaviour::Take(Duration::from_secs(25)));
+        let running = stage.start_call("echo", LONG);
+        wait_until("it runs", || server.calls("echo") == 1).await;
+        server.behave("echo", Behaviour::Echo);
+        server.next_connects([Connect::Take(Duration::from_secs(20))]);
+        stage.reload(&json!({ "s": entry(100) })).await;
+        let hasty = stage.start_call("echo", Duration::from_secs(40));
+        let later = stage.start_call("echo", LONG);
+        assert!(running.await.unwrap().is_ok());
+        assert_eq!(code(hasty.await.unwrap()), ErrorCode::ServerUnavailable);
+        assert!(later.await.unwrap().is_ok(), "its own limit is another");
+        assert_eq!((server.calls("echo"), server.most_sessions()), (2, 1));
+    });
+}
+
+#[test]
+fn a_storm_of_reloads_refuses_no_call() {
+    on_paused_clock(async {
+        let (stage, server) = Stage::one().await;
+        server.behave("echo", Behaviour::Take(Duration::from_millis(50)));
+        let mut calls = Vec::new();
+        for round in 0..60 {
+            // Now and then the next one comes before its predecessor has a session.
+            server.next_connects([Connect::Take(Duration::from_millis(round * 173 % 900))]);
+            stage.reload(&json!({ "s": entry(100 + round % 2) })).await;
+            for pause in [0, 7, round * 31 % 300] {
+                calls.push(stage.start_call("echo", LONG));
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+        }
+        let made = calls.len();
+        for call in calls {
+            let answer = call.await.unwrap();
+            assert!(answer.is_ok(), "{answer:?}");
+        }
+        assert_eq!(server.calls("echo"), made, "each ran once");
+        assert_eq!(server.most_sessions(), 1);
+    });
+}
+
+#[test]
+fn a_call_to_what_is_not_listed_yet_goes_with_it_through_a_reload() {
+    on_paused_clock(async {
+        let (stage, server) = Stage::one().await;
+        let slow = Connect::Take(Duration::from_secs(4));
+        server.next_connects([slow, slow]);
+        stage.reload(&json!({})).await;
+        stage.reload(&json!({ "s": entry(100) })).await;
+        wait_until("its old session is closed", || server.open_sessions() == 0).await;
+        let by_name = stage.start_call("echo", LONG);
+        let supervisor = stage.supervisor.clone();
+        let by_server = talaria_types::runtime::spawn_local("resolve", async move {
+            let deadline = Deadline::after(LONG);
+            supervisor.resolve_when_listed("s", "echo", deadline).await
+        });
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        stage.reload(&json!({ "s": entry(101) })).await;
+        let called = by_name.await.unwrap();
+        assert!(called.is_ok(), "{called:?}");
+        assert_eq!(by_server.await.unwrap().unwrap().name, "mcp__s__echo");
+    });
+}
+
+#[test]
+fn who_waits_for_a_server_that_is_removed_is_told_at_once() {
+    on_paused_clock(async {
+        let (stage, server) = Stage::one().await;
+        server.behave("echo", Behaviour::Take(Duration::from_secs(20)));
+        let running = stage.start_call("echo", LONG);
+        wait_until("it runs", || server.calls("echo") == 1).await;
+        stage.reload(&json!({ "s": entry(100) })).await;
+        let waiting = stage.start_call("echo", LONG);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let since = talaria_types::runtime::now();
+        stage.reload(&json!({})).await;
+        assert_eq!(code(waiting.await.unwrap()), ErrorCode::UnknownServer);
+        assert!(since.elapsed() < Duration::from_secs(1));
+        assert!(running.await.unwrap().is_ok());
     });
 }
 
