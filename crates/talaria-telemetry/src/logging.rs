@@ -3,8 +3,11 @@
 //! Lines are written by a thread of their own behind a bounded queue, so that a slow reader of
 //! stderr costs lines (counted by `talaria_log_lines_dropped_total`) and never a loop.
 
-use std::io::IsTerminal;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
@@ -17,6 +20,19 @@ pub const DEFAULT_FILTER: &str = "info,rmcp=off,actix_server=warn";
 
 /// Lines that may wait for the writer.
 const QUEUED_LINES: usize = 16_384;
+
+/// Takes out of a line what may not stand in a log.
+type Mask = dyn Fn(&str) -> String + Send + Sync;
+
+/// Of the process, as the log itself is.
+static MASK: RwLock<Option<Arc<Mask>>> = RwLock::new(None);
+
+/// Sends every line through `mask` from now on, whoever wrote it and with whatever words: a cause
+/// deep in a chain, a dependency that traces what a server sent. It runs on the thread that
+/// writes, never on a loop.
+pub fn mask_lines(mask: impl Fn(&str) -> String + Send + Sync + 'static) {
+    *MASK.write() = Some(Arc::new(mask));
+}
 
 /// Form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,9 +87,9 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<LogGuard, Logging
         .buffered_lines_limit(QUEUED_LINES)
         .lossy(true)
         .thread_name("log-writer")
-        .finish(std::io::stderr());
+        .finish(Masked(io::stderr()));
     let drops = writer.error_counter();
-    let is_terminal = std::io::stderr().is_terminal();
+    let is_terminal = io::stderr().is_terminal();
     let base = fmt().with_env_filter(filter).with_writer(writer);
     match format {
         LogFormat::Human => base.with_ansi(is_terminal).finish().try_init(),
@@ -90,4 +106,53 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<LogGuard, Logging
         handle.watch_log_drops(drops);
     }
     Ok(LogGuard { _writer: guard })
+}
+
+/// Masks what passes. It comes one line at a time.
+#[derive(Debug)]
+struct Masked<W>(W);
+
+impl<W: Write> Write for Masked<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mask = MASK.read().clone();
+        match mask {
+            None => self.0.write_all(line)?,
+            Some(mask) => self.0.write_all(&masked(line, mask.as_ref()))?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn masked(line: &[u8], mask: &Mask) -> Vec<u8> {
+    let text: Cow<'_, str> = String::from_utf8_lossy(line);
+    // Its end is not part of what was said.
+    let said = text.strip_suffix('\n').unwrap_or(&text);
+    let mut masked = mask(said).into_bytes();
+    if said.len() < text.len() {
+        masked.push(b'\n');
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s02_a_line_is_masked_as_a_whole_and_keeps_its_end() {
+        let mask = |line: &str| line.trim_end().replace("hunter2hunter2", "[REDACTED]");
+        for (line, expected) in [
+            ("a hunter2hunter2\n", "a [REDACTED]\n"),
+            ("hunter2hunter2", "[REDACTED]"),
+            ("\n", "\n"),
+            ("", ""),
+        ] {
+            assert_eq!(masked(line.as_bytes(), &mask), expected.as_bytes());
+        }
+        assert_eq!(masked(b"\xff\n", &mask), "\u{fffd}\n".as_bytes());
+    }
 }

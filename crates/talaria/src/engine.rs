@@ -16,6 +16,7 @@ use talaria_config::Config;
 use talaria_content::Format;
 use talaria_image::{DEFAULT_PIXELS, ImagePool, PoolOptions};
 use talaria_media::{MediaOptions, MediaStore};
+use talaria_telemetry::logging;
 use talaria_types::runtime::{BlockingPool, now};
 use talaria_types::{CallContext, Deadline, Failure};
 use talaria_vision::Gatekeeper;
@@ -74,6 +75,9 @@ impl Engine {
             pool: pool.clone(),
         };
         let delivery = DeliveryService::new(&config, parts);
+        // Before there is a server that could have a secret logged.
+        let masker = delivery.masker().clone();
+        logging::mask_lines(move |line| masker.current().mask(line).into_owned());
         Self {
             config,
             store,

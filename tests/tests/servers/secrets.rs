@@ -1,9 +1,9 @@
 //! What may not leave.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use talaria_testkit::script::{text_result, tool};
 use talaria_testkit::service::PATIENCE;
-use talaria_testkit::{Action, HttpServer, Script};
+use talaria_testkit::{Action, HttpServer, Script, wait_for};
 
 use crate::stage::{builder, call, start};
 
@@ -29,6 +29,54 @@ async fn s02_credentials_in_a_servers_words_are_redacted() {
         assert!(answer.contains("[REDACTED]"), "{answer}");
         assert!(answer.contains("denied"), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn s02_no_configured_secret_is_logged_whoever_logs_it() {
+    let secret = "correct-horse-battery";
+    let notify = |method: &str, params: Value| Action::Notify {
+        method: method.to_owned(),
+        params,
+    };
+    let words = format!("no entry with {secret}");
+    let said = [
+        notify(
+            "notifications/message",
+            json!({"level": "error", "data": words}),
+        ),
+        notify(&format!("notifications/{secret}"), json!({})),
+        Action::Fail {
+            code: -32000,
+            message: words.clone(),
+        },
+    ];
+    let script = Script::new("s").on_call("t", said);
+    let dies = json!({
+        "command": "sh",
+        "args": ["-c", "echo \"cannot log in with $APP_PASSWORD\" >&2; exit 1"],
+        "env": {"APP_PASSWORD": secret},
+    });
+    let service = builder()
+        .env("TALARIA_LOG", "trace")
+        .stdio("s", script)
+        .unwrap()
+        .server("d", dies)
+        .start_unsettled()
+        .await
+        .unwrap();
+    service.wait_state("s", "ready", PATIENCE).await.unwrap();
+    assert!(call(&service).await.code().is_ok());
+    let told = |log: &str| log.contains("cannot log in with") && log.contains("no entry with");
+    wait_for("both in the log", PATIENCE, || async {
+        let log = service.log().unwrap();
+        if told(&log) { Ok(()) } else { Err(log.len()) }
+    })
+    .await
+    .unwrap();
+    let log = service.log().unwrap();
+    let line = log.lines().find(|line| line.contains(secret));
+    assert_eq!(line, None);
+    assert!(log.contains("[REDACTED]"));
 }
 
 #[tokio::test]
