@@ -5,6 +5,7 @@ mod agent;
 mod client;
 mod events;
 mod legacy;
+mod outside;
 mod probe;
 mod proxy;
 mod reception;

@@ -7,10 +7,12 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Request, Response, Url};
+use reqwest::{Client, ClientBuilder, Request, Response, Url};
 use talaria_config::HttpConfig;
 use talaria_types::{ErrorCode, Failure};
 
+use super::outside::OutsideOnly;
+use super::redirect::Reach;
 use super::{proxy, redirect, tls};
 
 /// A connection that is not there after this long is not coming.
@@ -44,6 +46,8 @@ pub(crate) struct Agent(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     client: Client,
+    /// For where somebody in the open network sent us.
+    outside: Client,
     endpoint: Url,
     /// As configured; sensitive.
     headers: HeaderMap,
@@ -63,19 +67,9 @@ impl Agent {
     ) -> Result<Self, Failure> {
         let endpoint = Url::parse(&config.url)
             .map_err(|error| unusable("the url is not an address").caused_by(error))?;
-        let builder = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(POOL_IDLE)
-            .tcp_keepalive(KEEPALIVE)
-            .tcp_nodelay(true)
-            .redirect(Policy::none());
-        let builder = match &config.unix_socket {
-            Some(socket) => builder.no_proxy().unix_socket(socket.as_path()),
-            None => proxy::apply(builder, environment)?,
-        };
-        let client = tls::apply(builder, &config.tls, endpoint.scheme())?
-            .build()
-            .map_err(|error| unusable("the HTTP client cannot be set up").caused_by(error))?;
+        let set_up = || set_up(config, environment, &endpoint);
+        let client = built(set_up()?)?;
+        let outside = built(set_up()?.dns_resolver(Arc::new(OutsideOnly::new(environment))))?;
         let identity = config
             .identity_header
             .iter()
@@ -84,6 +78,7 @@ impl Agent {
         let endpoint = without_login(&client, endpoint, &mut headers)?;
         Ok(Self(Arc::new(Inner {
             client,
+            outside,
             endpoint,
             headers,
             is_strict: config.strict_redirect_headers,
@@ -112,34 +107,49 @@ impl Agent {
         }
         *request.body_mut() = body.map(Into::into);
         self.keep_home(&mut request);
+        let mut client = &self.0.client;
         for _ in 0..MAX_REDIRECTS {
             let again = request.try_clone();
-            let response = self.0.client.execute(request).await?;
-            match self.redirected(again, &response).await {
-                Some(next) => request = next,
+            let response = client.execute(request).await?;
+            match self.redirected(again, &response, client).await {
+                Some(next) => (request, client) = next,
                 None => return Ok(response),
             }
         }
-        self.0.client.execute(request).await
+        client.execute(request).await
     }
 
-    async fn redirected(&self, again: Option<Request>, response: &Response) -> Option<Request> {
+    /// The request that follows a redirect, and who may send it.
+    async fn redirected<'a>(
+        &'a self,
+        again: Option<Request>,
+        response: &Response,
+        client: &'a Client,
+    ) -> Option<(Request, &'a Client)> {
         let mut next = again?;
         let location = response.headers().get(LOCATION)?.to_str().ok()?;
         let to = redirect::target(next.method(), response.status(), next.url(), location)?;
         let is_elsewhere = to.origin() != next.url().origin();
-        if is_elsewhere
-            && (self.0.is_socket || redirect::leads_inside(response, next.url(), &to).await)
-        {
-            tracing::warn!(
-                host = to.host_str(),
-                "a redirect into the inner network was not followed"
-            );
-            return None;
-        }
+        let reach = match (is_elsewhere, self.0.is_socket) {
+            (false, _) => None,
+            (true, true) => Some(Reach::Nowhere),
+            (true, false) => Some(redirect::reach(response, next.url(), &to).await),
+        };
+        let client = match reach {
+            None => client,
+            Some(Reach::Anywhere) => &self.0.client,
+            Some(Reach::Outside) => &self.0.outside,
+            Some(Reach::Nowhere) => {
+                tracing::warn!(
+                    host = to.host_str(),
+                    "a redirect into the inner network was not followed"
+                );
+                return None;
+            }
+        };
         *next.url_mut() = to;
         self.keep_home(&mut next);
-        Some(next)
+        Some((next, client))
     }
 
     /// Takes away what must not leave the configured origin.
@@ -157,6 +167,30 @@ impl Agent {
             }
         }
     }
+}
+
+/// How both clients send.
+fn set_up(
+    config: &HttpConfig,
+    environment: &BTreeMap<String, String>,
+    endpoint: &Url,
+) -> Result<ClientBuilder, Failure> {
+    let builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE)
+        .tcp_keepalive(KEEPALIVE)
+        .tcp_nodelay(true)
+        .redirect(Policy::none());
+    let builder = match &config.unix_socket {
+        Some(socket) => builder.no_proxy().unix_socket(socket.as_path()),
+        None => proxy::apply(builder, environment)?,
+    };
+    tls::apply(builder, &config.tls, endpoint.scheme())
+}
+
+fn built(builder: ClientBuilder) -> Result<Client, Failure> {
+    let failed = |error| unusable("the HTTP client cannot be set up").caused_by(error);
+    builder.build().map_err(failed)
 }
 
 /// The address without its user and password, which become a header unless one is configured.
@@ -232,6 +266,28 @@ mod tests {
             assert_eq!(agent.0.headers[AUTHORIZATION], sent);
             assert!(agent.0.headers[AUTHORIZATION].is_sensitive());
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_changes_its_mind_after_the_check_leads_nowhere() {
+        use talaria_testkit::{HttpServer, Script};
+
+        let server = HttpServer::start(Script::new("inner")).unwrap();
+        let mut inner = Url::parse(&server.url()).unwrap();
+        inner.set_host(Some("localhost")).unwrap();
+        let send = async |client: &Client| client.get(inner.clone()).send().await;
+        let config = HttpConfig::new("http://server.example/mcp");
+        let agent = Agent::new(&config, &BTreeMap::new()).unwrap();
+        assert!(send(&agent.0.client).await.is_ok());
+        // As if the check had seen another address behind the same name.
+        let failure = send(&agent.0.outside).await.unwrap_err();
+        assert!(failure.is_connect(), "{failure:?}");
+        assert!(format!("{failure:?}").contains("Inside"), "{failure:?}");
+        // A proxy may be inside: the operator put it there.
+        let proxied = ("HTTP_PROXY".to_owned(), inner.to_string());
+        let agent = Agent::new(&config, &BTreeMap::from([proxied])).unwrap();
+        let through = agent.0.outside.get("http://server.example/").send().await;
+        assert!(through.is_ok(), "{through:?}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Proxies: those the environment names, and none for this machine itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use reqwest::{ClientBuilder, NoProxy, Proxy};
+use reqwest::{ClientBuilder, NoProxy, Proxy, Url};
 use talaria_types::Failure;
 
 use super::agent::unusable;
@@ -39,6 +39,24 @@ pub(crate) fn apply(
         builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(&except)));
     }
     Ok(builder)
+}
+
+/// The hosts of those proxies.
+pub(crate) fn hosts(environment: &BTreeMap<String, String>) -> BTreeSet<String> {
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+        .into_iter()
+        .filter_map(|name| variable(environment, name))
+        .filter_map(|(_, address)| {
+            // As `host:port` it has no scheme, and is one of HTTP.
+            let whole = if address.contains("://") {
+                address.to_owned()
+            } else {
+                format!("http://{address}")
+            };
+            let host = Url::parse(&whole).ok()?.host_str()?.to_ascii_lowercase();
+            Some(host)
+        })
+        .collect()
 }
 
 /// A variable in small or capital letters, as other programs read it; an empty one is none.
@@ -111,6 +129,18 @@ mod tests {
             let is_proxied = answer.is_ok_and(|answer| answer.status() == 299);
             assert_eq!(is_proxied, expected, "{pairs:?} {url}");
         }
+    }
+
+    #[test]
+    fn the_hosts_of_proxies_are_known() {
+        let environment = [
+            ("http_proxy", "http://me:pw@Proxy.example:3128"),
+            ("HTTPS_PROXY", "other.example:8080"),
+            ("ALL_PROXY", ""),
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let hosts: Vec<_> = hosts(&BTreeMap::from(environment)).into_iter().collect();
+        assert_eq!(hosts, ["other.example", "proxy.example"]);
     }
 
     #[test]

@@ -29,26 +29,39 @@ pub(super) fn target(
     (keeps_method && is_web && !weakens && !names_somebody).then_some(to)
 }
 
-/// Whether a redirect leads from the open network into an inner one: a server outside must not
-/// make us talk to what only we can reach.
-pub(super) async fn leads_inside(response: &Response, from: &Url, to: &Url) -> bool {
+/// Where a redirect to another origin may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Nowhere: a server outside must not make us talk to what only we can reach.
+    Nowhere,
+    /// To the open network, whatever the name says when somebody connects.
+    Outside,
+    /// Anywhere: it comes from inside.
+    Anywhere,
+}
+
+/// Judges by where the redirect comes from and where it leads now.
+pub(super) async fn reach(response: &Response, from: &Url, to: &Url) -> Reach {
     let answered = response.remote_addr().map(|address| address.ip());
-    leads(answered, from, to).await
+    reach_from(answered, from, to).await
 }
 
 /// One inner address makes the aim an inner one; who sends us there has to be inside altogether,
 /// also by the address that answered.
-async fn leads(answered: Option<IpAddr>, from: &Url, to: &Url) -> bool {
+async fn reach_from(answered: Option<IpAddr>, from: &Url, to: &Url) -> Reach {
     let Some(aim) = addresses(to).await else {
-        return true;
+        return Reach::Nowhere;
     };
-    if !aim.into_iter().any(is_inner) {
-        return false;
-    }
     let origin = addresses(from).await.unwrap_or_default();
     let is_from_inside =
         !origin.is_empty() && origin.into_iter().all(is_inner) && answered.is_none_or(is_inner);
-    !is_from_inside
+    if is_from_inside {
+        Reach::Anywhere
+    } else if aim.into_iter().any(is_inner) {
+        Reach::Nowhere
+    } else {
+        Reach::Outside
+    }
 }
 
 /// Where a host is; `None` where that is not found out in time. What only a proxy can look up
@@ -72,7 +85,7 @@ async fn addresses(url: &Url) -> Option<Vec<IpAddr>> {
 }
 
 /// Loopback, private, link-local, shared (RFC 6598) and unspecified addresses.
-fn is_inner(address: IpAddr) -> bool {
+pub(super) fn is_inner(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => {
             let [first, second, ..] = four.octets();
@@ -147,39 +160,62 @@ mod tests {
     #[tokio::test]
     async fn who_answered_from_outside_is_outside_whatever_its_name_says_now() {
         let (from, to) = (url("http://localhost/mcp"), url("http://10.0.0.1/x"));
-        for (answered, expected) in [("127.0.0.1", false), ("93.184.216.34", true)] {
+        for (answered, expected) in [
+            ("127.0.0.1", Reach::Anywhere),
+            ("93.184.216.34", Reach::Nowhere),
+        ] {
             let answered = Some(answered.parse().unwrap());
-            assert_eq!(leads(answered, &from, &to).await, expected);
+            assert_eq!(reach_from(answered, &from, &to).await, expected);
         }
     }
 
     #[tokio::test]
     async fn nobody_outside_sends_us_inside() {
         for (from, to, expected) in [
-            ("https://93.184.216.34/mcp", "https://127.0.0.1/x", true),
-            ("https://93.184.216.34/mcp", "https://localhost/x", true),
+            (
+                "https://93.184.216.34/mcp",
+                "https://127.0.0.1/x",
+                Reach::Nowhere,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://localhost/x",
+                Reach::Nowhere,
+            ),
             (
                 "https://93.184.216.34/mcp",
                 "https://169.254.169.254/x",
-                true,
+                Reach::Nowhere,
             ),
             (
                 "https://93.184.216.34/mcp",
                 "https://[::ffff:10.0.0.1]/x",
-                true,
+                Reach::Nowhere,
             ),
-            ("https://93.184.216.34/mcp", "https://[fd00::1]/x", true),
-            ("https://93.184.216.34/mcp", "https://100.64.1.1/x", true),
+            (
+                "https://93.184.216.34/mcp",
+                "https://[fd00::1]/x",
+                Reach::Nowhere,
+            ),
+            (
+                "https://93.184.216.34/mcp",
+                "https://100.64.1.1/x",
+                Reach::Nowhere,
+            ),
             (
                 "https://93.184.216.34/mcp",
                 "https://93.184.216.35/x",
-                false,
+                Reach::Outside,
             ),
-            ("http://10.0.0.1/mcp", "http://10.0.0.2/x", false),
-            ("http://127.0.0.1/mcp", "http://93.184.216.34/x", false),
+            ("http://10.0.0.1/mcp", "http://10.0.0.2/x", Reach::Anywhere),
+            (
+                "http://127.0.0.1/mcp",
+                "http://93.184.216.34/x",
+                Reach::Anywhere,
+            ),
         ] {
             assert_eq!(
-                leads(None, &url(from), &url(to)).await,
+                reach_from(None, &url(from), &url(to)).await,
                 expected,
                 "{from} {to}"
             );
