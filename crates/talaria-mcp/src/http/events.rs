@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
@@ -10,7 +11,7 @@ use sse_stream::{Error as SseError, Sse};
 use talaria_types::{ErrorCode, Failure, runtime};
 use tokio::time::Instant;
 
-use super::streams::{Stream, Streams};
+use super::streams::{LEAST_PAUSE, Stream, Streams};
 use crate::intake::Intake;
 use crate::sse::{Event, EventFramer, EventParts};
 
@@ -120,8 +121,7 @@ impl Events {
                 if let (Source::Get { stream, streams }, Some(id)) = (&self.source, &id) {
                     streams.saw_id(*stream, id);
                 }
-                // A pause that the server asks for is polling, not a stream in vain.
-                self.brought_events |= !data.is_empty() || retry.is_some();
+                self.brought_events |= !data.is_empty() || self.is_polling(retry);
                 let messages = if data.is_empty() {
                     Vec::new()
                 } else {
@@ -146,6 +146,19 @@ impl Events {
                 self.queue(message.as_slice(), Sse::default());
             }
         }
+    }
+
+    /// Whether a pause that the server asks for is polling, not a stream in vain. A response is
+    /// waited for only as long as its call may take; the common stream goes on for ever.
+    fn is_polling(&self, retry: Option<u64>) -> bool {
+        let is_common = matches!(
+            self.source,
+            Source::Get {
+                stream: Stream::Common,
+                ..
+            }
+        );
+        retry.is_some_and(|ms| !is_common || Duration::from_millis(ms) >= LEAST_PAUSE)
     }
 
     /// The event itself stands before its messages: rmcp stops reading at the answer.

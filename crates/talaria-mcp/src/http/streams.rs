@@ -4,11 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talaria_types::runtime;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Pause after a first common stream that brought nothing; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
 const MAX_PAUSE: Duration = Duration::from_secs(120);
+
+/// Least time from the end of one stream to the next, whatever pause the server asks for: a server
+/// that ends each of them at once would otherwise be asked hundreds of times a second.
+pub(super) const LEAST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A common stream that lived this long was worth opening, even if nothing came.
 const WORTHWHILE: Duration = Duration::from_secs(30);
@@ -53,8 +59,26 @@ struct State {
     is_open: bool,
     was_open: bool,
     common_last_id: Option<String>,
-    common_empty: u32,
-    resumes_empty: u32,
+    common: Ends,
+    resumed: Ends,
+}
+
+/// How streams of a kind ended.
+#[derive(Debug, Default)]
+struct Ends {
+    /// Those in a row that brought nothing.
+    empty: u32,
+    /// When the last one did.
+    last: Option<Instant>,
+}
+
+impl Ends {
+    /// What is left of the least pause after the last one.
+    fn least_pause(&self) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| {
+            LEAST_PAUSE.saturating_sub(last.elapsed())
+        })
+    }
 }
 
 impl Streams {
@@ -69,15 +93,18 @@ impl Streams {
     /// How long to wait before asking; `None` where it makes no sense any more.
     pub(super) fn pause(&self, stream: Stream) -> Option<Duration> {
         let state = self.0.borrow();
-        match (stream, state.common_empty) {
-            (Stream::Common, 0) => Some(Duration::ZERO),
-            (Stream::Common, empty) => Some(
-                FIRST_PAUSE
-                    .saturating_mul(1 << (empty - 1).min(16))
-                    .min(MAX_PAUSE),
-            ),
-            (Stream::Resumed, _) => {
-                (state.resumes_empty < MAX_EMPTY_RESUMES).then_some(Duration::ZERO)
+        match stream {
+            Stream::Common => {
+                let pause = match state.common.empty {
+                    0 => Duration::ZERO,
+                    empty => FIRST_PAUSE
+                        .saturating_mul(1 << (empty - 1).min(16))
+                        .min(MAX_PAUSE),
+                };
+                Some(pause.max(state.common.least_pause()))
+            }
+            Stream::Resumed => {
+                (state.resumed.empty < MAX_EMPTY_RESUMES).then(|| state.resumed.least_pause())
             }
         }
     }
@@ -128,11 +155,16 @@ impl Streams {
     pub(super) fn ended(&self, stream: Stream, brought_events: bool, lived: Duration) {
         let is_empty = !brought_events && (stream == Stream::Resumed || lived < WORTHWHILE);
         self.0.send_modify(|state| {
-            let empty = match stream {
-                Stream::Common => &mut state.common_empty,
-                Stream::Resumed => &mut state.resumes_empty,
+            let ends = match stream {
+                Stream::Common => &mut state.common,
+                Stream::Resumed => &mut state.resumed,
             };
-            *empty = if is_empty { empty.saturating_add(1) } else { 0 };
+            ends.empty = if is_empty {
+                ends.empty.saturating_add(1)
+            } else {
+                0
+            };
+            ends.last = Some(runtime::now());
             state.is_open &= stream != Stream::Common;
         });
     }
@@ -142,8 +174,8 @@ impl Streams {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_common_stream_that_closes_at_once_is_asked_for_ever_more_seldom() {
+    #[tokio::test(start_paused = true)]
+    async fn a_common_stream_that_closes_at_once_is_asked_for_ever_more_seldom() {
         let streams = Streams::default();
         let mut asked_at = Vec::new();
         let mut waited = Duration::ZERO;
@@ -154,18 +186,21 @@ mod tests {
         }
         assert_eq!(asked_at, [0, 4, 12, 28, 60, 124]);
         streams.ended(Stream::Common, true, Duration::ZERO);
-        assert_eq!(streams.pause(Stream::Common), Some(Duration::ZERO));
+        assert_eq!(streams.pause(Stream::Common), Some(LEAST_PAUSE));
         streams.ended(Stream::Common, false, WORTHWHILE);
+        assert_eq!(streams.pause(Stream::Common), Some(LEAST_PAUSE));
+        tokio::time::advance(LEAST_PAUSE).await;
         assert_eq!(streams.pause(Stream::Common), Some(Duration::ZERO));
     }
 
-    #[test]
-    fn a_response_that_is_resumed_in_vain_is_given_up() {
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_resumed_in_vain_is_given_up() {
         let streams = Streams::default();
         assert_eq!(streams.which(Some("7")), Stream::Resumed);
         for _ in 0..MAX_EMPTY_RESUMES {
             assert_eq!(streams.pause(Stream::Resumed), Some(Duration::ZERO));
             streams.ended(Stream::Resumed, false, Duration::ZERO);
+            tokio::time::advance(LEAST_PAUSE).await;
         }
         assert_eq!(streams.pause(Stream::Resumed), None);
     }
