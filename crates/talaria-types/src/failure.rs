@@ -215,6 +215,10 @@ impl ErrorClass {
     }
 }
 
+/// Longest hint when to try again: what a server asks for beyond it is no hint, and may be a number
+/// that callers cannot hold.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A transport-level failure of a request.
 ///
 /// `Display` is the sentence for the caller; the source is for the log. `Debug` leaves the
@@ -281,10 +285,14 @@ impl Failure {
         self
     }
 
-    /// Says when a retry makes sense.
+    /// Says when a retry makes sense, at most [`MAX_RETRY_AFTER`] from now.
     #[must_use]
     pub const fn retry_after(mut self, wait: Duration) -> Self {
-        self.retry_after = Some(wait);
+        self.retry_after = Some(if wait.as_secs() < MAX_RETRY_AFTER.as_secs() {
+            wait
+        } else {
+            MAX_RETRY_AFTER
+        });
         self
     }
 
@@ -371,6 +379,18 @@ impl Error for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hint_when_to_try_again_is_bounded() {
+        let hint = |wait| {
+            Failure::new(ErrorCode::Busy, "")
+                .retry_after(wait)
+                .retry_hint()
+        };
+        let usual = Duration::from_millis(1_500);
+        assert_eq!(hint(usual), Some(usual));
+        assert_eq!(hint(Duration::MAX), Some(MAX_RETRY_AFTER));
+    }
 
     #[test]
     fn debug_output_leaves_the_servers_words_out() {
