@@ -5,6 +5,8 @@
 mod watch;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use talaria_actors::{ReloadReport, SharedMasker, SupervisorHandle};
 use talaria_config::Problem;
+use talaria_config::defaults::MAX_FILE_BYTES;
 use talaria_http::{ConfigProblem, Reload, ReloadRefusal, Reloading};
 use talaria_telemetry::events::{self, ReloadOutcome};
 use talaria_types::runtime::BlockingPool;
@@ -283,19 +286,35 @@ impl Work {
 }
 
 /// Why a file is not even read while another one is in force: what is no regular file may keep
-/// its reader waiting for ever, and an empty one is being written or was cut off.
+/// its reader waiting for ever, and one that says nothing is being written or was cut off.
 fn unfit(path: &Path) -> Option<LoadError> {
     let found = std::fs::metadata(path).ok()?;
     let why = if !found.is_file() {
         "it is not a regular file"
-    } else if found.len() == 0 {
-        "it is empty (`mcp_servers: {}` says that there are no servers)"
+    } else if says_nothing(path) {
+        "it says nothing (`mcp_servers: {}` says that there are no servers)"
     } else {
         return None;
     };
     Some(LoadError::Unreadable {
         path: path.to_owned(),
         error: std::io::Error::other(why),
+    })
+}
+
+/// Whether a file has nothing but blanks, comments and marks between documents. What cannot be
+/// read is left to its reader, who says why.
+fn says_nothing(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    BufReader::new(file.take(most)).split(b'\n').all(|line| {
+        line.is_ok_and(|line| {
+            let line = line.trim_ascii();
+            let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+            line.is_empty() || line.starts_with(b"#") || matches!(line, b"---" | b"...")
+        })
     })
 }
 
