@@ -105,7 +105,10 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
         Command::Image(ImageCommand::Prepare(prepare)) => {
             image::prepare_files(&surroundings, &prepare)
         }
-        Command::Serve(serve) => on_system(serve::run(&surroundings, serve)),
+        Command::Serve(serve) => {
+            crate::allocator::bound(&surroundings.environment);
+            on_system(serve::run(&surroundings, serve))
+        }
         Command::Demo(demo) => on_system(demo::run(&surroundings, demo)),
         Command::Call(call) => on_system(call::run(&surroundings, call)),
         Command::Deliver(deliver) => on_system(deliver::run(&surroundings, deliver)),

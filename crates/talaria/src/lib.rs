@@ -13,6 +13,7 @@ pub mod service;
 pub mod signals;
 
 pub mod account;
+pub mod allocator;
 pub mod check;
 pub mod client;
 pub mod demo;

@@ -169,8 +169,16 @@ fn a_command_changes_what_differs_and_a_broken_file_nothing() {
     );
     let file = file_of(service.home.path());
     // As a full disk or an editor that was stopped leaves it.
-    std::fs::write(&file, "").unwrap();
-    assert_eq!(service.ask(&["reload"]).status.code(), Some(2));
+    for rest in [
+        "",
+        " \n\n",
+        "# Servers of\r\n# ours\n",
+        "---\n",
+        "\u{feff}# a",
+    ] {
+        std::fs::write(&file, rest).unwrap();
+        assert_eq!(service.ask(&["reload"]).status.code(), Some(2), "{rest:?}");
+    }
     std::fs::remove_file(&file).unwrap();
     assert_eq!(service.ask(&["reload"]).status.code(), Some(2));
     // Nobody writes into it, so whoever read it would wait for ever.
@@ -191,6 +199,23 @@ fn k09_a_signal_retires_a_server_that_is_gone_from_the_file() {
     assert_eq!(after.get("b"), before.get("b"));
     let gone = before.get("a").unwrap();
     wait_until(|| !Path::new(&format!("/proc/{gone}")).exists());
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_allocator_keeps_one_arena_per_processor() {
+    let service = Service::start(&["a"], false);
+    let environment = std::fs::read(format!("/proc/{}/environ", service.child.id())).unwrap();
+    let arenas = environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(b"MALLOC_ARENA_MAX="))
+        .unwrap();
+    let processors = std::thread::available_parallelism().unwrap();
+    assert_eq!(arenas, processors.to_string().as_bytes());
+    // Its servers are told nothing of it.
+    let server = service.wait_for(&["a"])["a"];
+    let theirs = std::fs::read(format!("/proc/{server}/environ")).unwrap();
+    assert!(!theirs.windows(12).any(|part| part == b"MALLOC_ARENA"));
 }
 
 #[test]
