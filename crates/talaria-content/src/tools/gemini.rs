@@ -22,6 +22,8 @@ const KEPT: [&str; 11] = [
     "maximum",
     "pattern",
 ];
+/// Keywords that tell the type of a value by its shape.
+const SHAPES: [&str; 3] = ["properties", "items", "prefixItems"];
 /// Formats by type; any other is refused.
 const FORMATS: [(&str, &[&str]); 3] = [
     ("string", &["date-time", "enum"]),
@@ -130,22 +132,10 @@ impl Writer<'_> {
         if let Some(values) = all_constants(&branches) {
             let mut schema = without_unions(schema);
             schema.insert("enum".to_owned(), values);
-            return marked(self.write_one(&schema, &types), nullable);
-        }
-        if branches.is_empty() && types.len() > 1 {
-            let plain = without_unions(schema);
-            branches = types
-                .iter()
-                .map(|name| {
-                    let mut branch = plain.clone();
-                    branch.insert("type".to_owned(), Value::from(name.as_str()));
-                    Value::Object(branch)
-                })
-                .collect();
-            return self.write_union(&Map::new(), &branches, nullable);
+            return self.write_by_type(&schema, types, nullable);
         }
         match branches.as_slice() {
-            [] => marked(self.write_one(schema, &types), nullable),
+            [] => self.write_by_type(schema, types, nullable),
             [Value::Object(only)] => {
                 let mut whole = without_unions(schema);
                 if types.len() != 1 {
@@ -164,6 +154,40 @@ impl Writer<'_> {
             }
             _ => self.write_union(schema, &branches, nullable),
         }
+    }
+
+    /// A schema without unions: one for each type that its values can have.
+    fn write_by_type(
+        &mut self,
+        schema: &Map<String, Value>,
+        mut types: Vec<String>,
+        nullable: bool,
+    ) -> Map<String, Value> {
+        let values = constants_of(schema);
+        if types.is_empty() && !SHAPES.iter().any(|keyword| schema.contains_key(*keyword)) {
+            types = types_of_values(&values);
+        }
+        let of_values: Vec<String> = types
+            .iter()
+            .filter(|name| values.iter().any(|value| is_of_type(value, name)))
+            .cloned()
+            .collect();
+        if !of_values.is_empty() {
+            types = of_values;
+        }
+        if types.len() < 2 {
+            return marked(self.write_one(schema, &types), nullable);
+        }
+        let plain = without_unions(schema);
+        let branches: Vec<Value> = types
+            .iter()
+            .map(|name| {
+                let mut branch = plain.clone();
+                branch.insert("type".to_owned(), Value::from(name.as_str()));
+                Value::Object(branch)
+            })
+            .collect();
+        self.write_union(&Map::new(), &branches, nullable)
     }
 
     /// A union stands alone: what is said beside it is said in each of its branches.
@@ -195,12 +219,11 @@ impl Writer<'_> {
 
     /// A schema of one type, without unions.
     fn write_one(&mut self, schema: &Map<String, Value>, types: &[String]) -> Map<String, Value> {
-        let values = constants_of(schema);
         let name = match types.first() {
             Some(name) => name.as_str(),
             None if schema.contains_key("properties") => "object",
             None if schema.contains_key("items") || schema.contains_key("prefixItems") => "array",
-            None => type_of_values(&values),
+            None => "string",
         };
         let mut written = typed(name);
         let mut description = schema
@@ -208,19 +231,15 @@ impl Writer<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        if name == "string" {
-            let texts: Vec<&Value> = values
-                .iter()
-                .filter(|value| value.as_str().is_some_and(|text| !text.is_empty()))
-                .collect();
-            if !texts.is_empty() {
-                written.insert("enum".to_owned(), json!(texts));
+        match allowed(schema, name) {
+            Allowed::Anything => {}
+            Allowed::Texts(texts) => {
+                written.insert("enum".to_owned(), Value::Array(texts));
             }
-        } else if !values.is_empty() && name != "object" && name != "array" {
-            // Only texts can be enumerated there.
-            let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            let separator = if description.is_empty() { "" } else { " " };
-            description.push_str(&format!("{separator}(one of: {})", values.join(", ")));
+            Allowed::Told(values) => {
+                let separator = if description.is_empty() { "" } else { " " };
+                description.push_str(&format!("{separator}(one of: {values})"));
+            }
         }
         if !description.is_empty() {
             written.insert("description".to_owned(), Value::from(description));
@@ -279,7 +298,19 @@ impl Writer<'_> {
         }
         match schema.get("items") {
             Some(items @ Value::Object(members)) if !members.is_empty() => self.write(items),
-            Some(_) | None => typed("string"),
+            Some(_) | None => {
+                let lists = constants_of(schema);
+                let items: Vec<Value> = lists
+                    .iter()
+                    .filter_map(Value::as_array)
+                    .flatten()
+                    .cloned()
+                    .collect();
+                match types_of_values(&items).as_slice() {
+                    [only] => typed(only),
+                    _ => typed("string"),
+                }
+            }
         }
     }
 }
@@ -346,15 +377,71 @@ fn constants_of(schema: &Map<String, Value>) -> Vec<Value> {
     values.filter(|value| !value.is_null()).cloned().collect()
 }
 
-fn type_of_values(values: &[Value]) -> &'static str {
-    let all = |fits: fn(&Value) -> bool| !values.is_empty() && values.iter().all(fits);
-    if all(|value| value.is_i64() || value.is_u64()) {
-        "integer"
-    } else if all(Value::is_number) {
-        "number"
-    } else if all(Value::is_boolean) {
-        "boolean"
-    } else {
-        "string"
+/// How the values that a schema allows are said where it is written as one type.
+enum Allowed {
+    Anything,
+    /// Only texts can be enumerated there, and no empty one.
+    Texts(Vec<Value>),
+    /// In words.
+    Told(String),
+}
+
+fn allowed(schema: &Map<String, Value>, name: &str) -> Allowed {
+    let values = constants_of(schema);
+    let mut fitting: Vec<Value> = values.clone();
+    fitting.retain(|value| is_of_type(value, name));
+    if fitting.is_empty() {
+        // The server means its values all the same: numbers that are written as text.
+        fitting = values;
+    }
+    if fitting.is_empty() {
+        return Allowed::Anything;
+    }
+    if name == "string" && fitting.iter().all(Value::is_string) {
+        fitting.retain(|value| value != "");
+        return if fitting.is_empty() {
+            Allowed::Anything
+        } else {
+            Allowed::Texts(fitting)
+        };
+    }
+    let words: Vec<String> = fitting.iter().map(Value::to_string).collect();
+    Allowed::Told(words.join(", "))
+}
+
+/// The types that values have, in their order; one alone for all numbers.
+fn types_of_values(values: &[Value]) -> Vec<String> {
+    let has_fraction = values
+        .iter()
+        .any(|value| value.is_number() && !is_of_type(value, "integer"));
+    let mut types: Vec<String> = Vec::new();
+    for value in values {
+        let name = match value {
+            Value::Null => continue,
+            Value::Bool(_) => "boolean",
+            Value::Number(_) if has_fraction => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        if !types.iter().any(|known| known == name) {
+            types.push(name.to_owned());
+        }
+    }
+    types
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::Number(number) => {
+            let is_whole = !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0);
+            name == "number" || (name == "integer" && is_whole)
+        }
+        Value::String(_) => name == "string",
+        Value::Array(_) => name == "array",
+        Value::Object(_) => name == "object",
     }
 }

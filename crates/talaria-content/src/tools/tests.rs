@@ -348,6 +348,40 @@ fn gemini_gets_its_few_keywords() {
             json!({ "enum": ["a", "", null] }),
             json!({ "type": "string", "enum": ["a"] }),
         ),
+        // Values of several types are told by type, and none is lost.
+        (
+            json!({ "enum": ["auto", 1, 2], "description": "d" }),
+            json!({ "anyOf": [
+                { "type": "string", "enum": ["auto"], "description": "d" },
+                { "type": "integer", "description": "d (one of: 1, 2)" },
+            ] }),
+        ),
+        (
+            json!({ "type": ["string", "integer"], "enum": ["auto", 1, 2] }),
+            json!({ "anyOf": [
+                { "type": "string", "enum": ["auto"] },
+                { "type": "integer", "description": "(one of: 1, 2)" },
+            ] }),
+        ),
+        (
+            json!({ "oneOf": [{ "const": "auto" }, { "const": 0.5 }, { "const": 1 }] }),
+            json!({ "anyOf": [
+                { "type": "string", "enum": ["auto"] },
+                { "type": "number", "description": "(one of: 0.5, 1)" },
+            ] }),
+        ),
+        (
+            json!({ "type": "string", "enum": [1, 2] }),
+            json!({ "type": "string", "description": "(one of: 1, 2)" }),
+        ),
+        (
+            json!({ "type": ["integer", "boolean"], "enum": [1, 2] }),
+            json!({ "type": "integer", "description": "(one of: 1, 2)" }),
+        ),
+        (
+            json!({ "enum": [[1, 2], [3]] }),
+            json!({ "type": "array", "items": { "type": "integer" }, "description": "(one of: [1,2], [3])" }),
+        ),
         (
             json!({ "const": "a" }),
             json!({ "type": "string", "enum": ["a"] }),
