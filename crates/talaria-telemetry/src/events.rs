@@ -26,7 +26,8 @@ pub use load::{deadline_exceeded, queue_depth, queue_refused, server_load, serve
 pub use reload::{ReloadOutcome, config_read, config_reloaded};
 pub use server::{
     ArgumentOutcome, McpOperation, arguments_checked, catalogue_changed, mcp_operation_ended,
-    mcp_session_ended, server_reconnect, server_state_changed, steering_counted, steering_told,
+    mcp_session_ended, server_reconnect, server_removed, server_state_changed, steering_counted,
+    steering_told,
 };
 pub use vision::{
     BREAKER_STATES, VisionAttempt, vision_analysis_ended, vision_attempt_ended, vision_breaker,

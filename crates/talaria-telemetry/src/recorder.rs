@@ -64,7 +64,7 @@ impl MetricsHandle {
         self.state.process.collect();
         self.state.series.refresh();
         let exported = self.state.exporter.render();
-        text::arrange(&exported, CATALOGUE)
+        text::arrange(&exported, CATALOGUE, &self.state.series.gone())
     }
 
     /// Names where the log counts the lines it drops.

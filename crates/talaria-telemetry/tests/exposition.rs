@@ -327,6 +327,31 @@ fn state_gauge_follows_the_server_and_names_the_reason() {
 }
 
 #[test]
+fn gauges_of_a_server_that_was_removed_are_gone_until_it_is_back() {
+    talaria_telemetry::install().expect("installs");
+    let (server, other) = (ServerName::from("leaving"), ServerName::from("leaving-not"));
+    for server in [&server, &other] {
+        events::server_state_changed(server, "connecting", "ready", "connected");
+        events::server_reconnect(server, "lifetime");
+    }
+    let up = |name| value(&render(), "talaria_server_up", &[("server", name)]);
+    let reconnects = || {
+        let labels = [("server", "leaving"), ("cause", "lifetime")];
+        value(&render(), "talaria_server_reconnects_total", &labels)
+    };
+    events::server_state_changed(&server, "ready", "stopped", "drain");
+    assert_eq!(up("leaving"), Some(0.0));
+    events::server_removed(&server);
+    assert_eq!((up("leaving"), up("leaving-not")), (None, Some(1.0)));
+    assert!(!render().contains("talaria_server_state{server=\"leaving\""));
+    // What was counted stays: a counter that goes and comes back looks like a restart.
+    assert_eq!(reconnects(), Some(1.0));
+    events::server_state_changed(&server, "configured", "connecting", "added");
+    events::server_state_changed(&server, "connecting", "ready", "connected");
+    assert_eq!(up("leaving"), Some(1.0));
+}
+
+#[test]
 fn one_state_of_a_breaker_holds_at_a_time() {
     talaria_telemetry::install().expect("installs");
     for state in events::BREAKER_STATES {

@@ -67,6 +67,20 @@ async fn a_reload_touches_only_what_changed() {
         names(&service).await,
         ["mcp__a__t", "mcp__b__t", "mcp__d__t"]
     );
+    wait_for("c to leave the gauges", PATIENCE, || async {
+        let metrics = service.metrics().await.unwrap();
+        let up = |server| {
+            metrics
+                .value("talaria_server_up", &[("server", server)])
+                .ok()
+        };
+        match (up("a"), up("c")) {
+            (Some(_), None) => Ok(()),
+            other => Err(other),
+        }
+    })
+    .await
+    .unwrap();
     for old in [b, c] {
         let old = u32::try_from(old).unwrap();
         wait_for("the old process to be gone", PATIENCE, || {
@@ -120,19 +134,20 @@ async fn a_call_in_flight_survives_the_reload_of_its_server() {
             },
         ],
     );
-    for removed in [false, true] {
+    // Each round has a name of its own: what a script records outlives its server.
+    for (name, removed) in [("changed", false), ("gone", true)] {
         drop(std::fs::remove_file(&gate));
-        let builder = base.clone().stdio("slow", slow.clone()).unwrap();
+        let builder = base.clone().stdio(name, slow.clone()).unwrap();
         let service = builder.clone().start().await.unwrap();
         let changed = if removed {
-            builder.without("slow")
+            builder.without(name)
         } else {
-            builder.set(&["mcp_servers", "slow", "env", "ROUND"], "2")
+            builder.set(&["mcp_servers", name, "env", "ROUND"], "2")
         };
-        let calling = service.call("slow", "t", json!({}));
+        let calling = service.call(name, "t", json!({}));
         let reloading = async {
             service
-                .wait_record("slow", "the call", PATIENCE, |record| record.calls("t"))
+                .wait_record(name, "the call", PATIENCE, |record| record.calls("t"))
                 .await
                 .unwrap();
             changed.write_config().unwrap();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use actix::fut::wrap_future;
 use actix::{AsyncContext, Context, SpawnHandle};
 use talaria_config::{Config, ServerConfig, ServerEntry, TransportConfig};
+use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, ServerName};
 
 use crate::directory::naming::Namespace;
@@ -189,9 +190,18 @@ impl SupervisorActor {
                 return;
             }
         }
-        server.show_stopped(refusal);
+        self.show_stopped(&server, refusal);
         if let Some(arbiter) = server.arbiter.take() {
             arbiter.stop();
+        }
+    }
+
+    /// Says that a server has stopped, and that it is gone where none has taken its place.
+    fn show_stopped(&self, server: &Governed, refusal: ErrorCode) {
+        server.show_stopped(refusal);
+        let name = server.handle.name();
+        if !self.servers.contains_key(name) {
+            events::server_removed(name);
         }
     }
 
@@ -215,7 +225,7 @@ impl SupervisorActor {
         if let Some(session) = server.handle.take_session() {
             close_orphan(session, self.parts.timing.close_within, ctx);
         }
-        server.show_stopped(refusal);
+        self.show_stopped(&server, refusal);
         if let Some(arbiter) = server.arbiter {
             arbiter.stop();
         }

@@ -104,6 +104,12 @@ pub fn server_state_changed(
         .state_changed(to, reason_label(reason));
 }
 
+/// A server that a reload removed has ended.
+pub fn server_removed(server: &ServerName) {
+    let Some(series) = installed() else { return };
+    series.server(server).removed();
+}
+
 /// A reconnect was started.
 pub fn server_reconnect(server: &ServerName, cause: &'static str) {
     tracing::info!(server = server.as_str(), cause, "reconnecting");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, SharedString};
 use parking_lot::{Mutex, RwLock};
@@ -48,6 +48,8 @@ pub(crate) struct ServerSeries {
     /// `talaria_wire_received_bytes_total`.
     pub(crate) wire_received: Counter,
     up: Gauge,
+    /// Nobody configures it any more.
+    is_gone: AtomicBool,
     state: Mutex<Option<Gauge>>,
     tools: RwLock<HashMap<Box<str>, SharedString>>,
 }
@@ -102,6 +104,16 @@ impl Series {
         label
     }
 
+    /// Labels of the servers that nobody configures any more.
+    pub(super) fn gone(&self) -> Vec<SharedString> {
+        let servers = self.servers.read();
+        servers
+            .values()
+            .filter(|server| server.is_gone.load(Ordering::Relaxed))
+            .map(|server| server.label.clone())
+            .collect()
+    }
+
     /// Names where the log counts the lines it drops.
     pub(crate) fn watch_log_drops(&self, drops: ErrorCounter) {
         *self.log_drops.lock() = Some(drops);
@@ -130,6 +142,7 @@ impl ServerSeries {
             queue_wait: histogram(&SERVER_QUEUE_WAIT, [label.clone()]),
             wire_received: counter(&WIRE_RECEIVED, [label.clone()]),
             up: gauge(&SERVER_UP, [label.clone()]),
+            is_gone: AtomicBool::new(false),
             state: Mutex::new(None),
             tools: RwLock::new(HashMap::new()),
             label,
@@ -138,6 +151,7 @@ impl ServerSeries {
 
     /// Shows the state the server is in and zeroes the one it left.
     pub(crate) fn state_changed(&self, state: &'static str, reason: &'static str) {
+        self.is_gone.store(false, Ordering::Relaxed);
         let up = matches!(state, "ready" | "degraded");
         self.up.set(if up { 1.0 } else { 0.0 });
         let entered = gauge(
@@ -150,6 +164,12 @@ impl ServerSeries {
         }
         entered.set(1.0);
         *current = Some(entered);
+    }
+
+    /// Its gauges are left out of what is shown until it is there again: the exporter cannot
+    /// forget single series, and a server that nobody configures is not down.
+    pub(crate) fn removed(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,18 +1,32 @@
 //! Arranges the exported text: families in catalogue order, families without a series
-//! present with their help and type.
+//! present with their help and type, gauges of servers that are gone left out.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::metrics::Family;
+use metrics::SharedString;
+
+use crate::metrics::{Family, Kind};
 
 /// Arranges what the exporter wrote. `catalogue` gives the order; what it lacks comes last.
-pub(super) fn arrange(exported: &str, catalogue: &[Family]) -> String {
+/// Gauges of the servers in `gone` are left out.
+pub(super) fn arrange(exported: &str, catalogue: &[Family], gone: &[SharedString]) -> String {
     let mut blocks = split(exported);
+    let gone: Vec<String> = gone
+        .iter()
+        .map(|label| format!("server=\"{label}\""))
+        .collect();
     let mut out = String::with_capacity(exported.len() + 4096);
     for family in catalogue {
         match blocks.remove(family.name) {
-            Some(lines) => write_block(&mut out, &lines),
+            Some(mut lines) => {
+                if family.kind == Kind::Gauge && !gone.is_empty() {
+                    lines.retain(|line| {
+                        line.starts_with('#') || !gone.iter().any(|label| line.contains(label))
+                    });
+                }
+                write_block(&mut out, &lines);
+            }
             None => {
                 // Writing to a string cannot fail.
                 let _written = write!(
