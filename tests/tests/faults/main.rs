@@ -10,3 +10,4 @@ mod modern;
 mod orphans;
 mod replays;
 mod stage;
+mod unclear;

@@ -53,6 +53,8 @@ impl Kind {
 pub(crate) struct Calls {
     table: Mutex<HashMap<i64, Call>>,
     discover_in_vain: AtomicBool,
+    /// Whether a request was given up unanswered: its answer may still come.
+    gave_up: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -78,6 +80,11 @@ impl Calls {
                 if kind == Kind::Initialize {
                     // What was asked before the handshake counts no more: a late answer to
                     // `server/discover` would end the handshake that replaced it.
+                    let is_owed =
+                        |call: &Call| call.kind == Kind::Discover && call.outcome.is_none();
+                    if table.values().any(is_owed) {
+                        self.gave_up.store(true, Ordering::Relaxed);
+                    }
                     table.retain(|_, call| call.kind != Kind::Discover);
                 }
                 table.insert(
@@ -97,7 +104,7 @@ impl Calls {
                     &notification.notification
                     && let Some(id) = cancelled.params.request_id.as_ref().and_then(number)
                 {
-                    self.forget(id);
+                    self.give_up(id);
                 }
                 None
             }
@@ -119,8 +126,12 @@ impl Calls {
         self.kind(id).map(|_| id)
     }
 
-    /// The only request that waits; subscriptions wait for ever and do not count.
+    /// The request that a message without an id can only be about: the one that waits, on a
+    /// session that owes us no other answer. Subscriptions wait for ever and do not count.
     pub(crate) fn only_waiting(&self) -> Option<i64> {
+        if self.gave_up.load(Ordering::Relaxed) {
+            return None;
+        }
         let table = self.table.lock();
         let mut waiting = table
             .iter()
@@ -198,15 +209,24 @@ impl Calls {
         self.table.lock().values().any(|call| call.kind == kind)
     }
 
-    /// Nobody waits for this request any more; a late answer is dropped, its payloads with it.
+    /// This request is over: it was answered.
     pub(crate) fn forget(&self, id: i64) {
         let forgotten = self.table.lock().remove(&id);
         drop(forgotten);
     }
 
+    /// Nobody waits for this request any more; a late answer is dropped, its payloads with it,
+    /// and must not be taken for that of another request.
+    pub(crate) fn give_up(&self, id: i64) {
+        let left = self.table.lock().remove(&id);
+        if left.is_some_and(|call| call.outcome.is_none()) {
+            self.gave_up.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// `server/discover` was not answered in time; it is no use to ask this server again.
     pub(crate) fn discovered_in_vain(&self, id: i64) {
-        self.forget(id);
+        self.give_up(id);
         self.discover_in_vain.store(true, Ordering::Relaxed);
     }
 

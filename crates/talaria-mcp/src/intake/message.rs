@@ -45,11 +45,24 @@ pub(super) fn dispatch(
     }
     match result {
         Some(result) => answer(intake, id, result, own),
-        None => {
-            intake.noise();
-            None
-        }
+        None => empty_answer(intake, id),
     }
+}
+
+/// Neither a result nor an error: whoever it answers gets nothing else.
+fn empty_answer(intake: &Intake, id: Option<&Value>) -> Option<ServerJsonRpcMessage> {
+    let waiting = id
+        .and_then(integer)
+        .and_then(|id| Some((id, intake.calls.kind(id)?)));
+    let Some((id, kind)) = waiting else {
+        intake.noise();
+        return None;
+    };
+    if kind == Kind::Discover {
+        return Some(of_no_use(intake, id));
+    }
+    let detail = "its answer has neither a result nor an error";
+    intake.fail(id, Failure::new(ErrorCode::MalformedMessage, detail))
 }
 
 /// Nothing a server may ask of us needs its parameters: pings are answered, the rest is not
@@ -79,9 +92,11 @@ fn answer(
     result: RawResult,
     own: Option<i64>,
 ) -> Option<ServerJsonRpcMessage> {
+    // A result without an id is taken only where the transport knows whose it is: it may be the
+    // late answer of a call that was given up, and to hand it to another would be a lie.
     let id = match id {
-        Some(id) => integer(id).and_then(|id| intake.calls.waiting(id)),
-        None => own.or_else(|| intake.calls.only_waiting()),
+        Some(id) => integer(id),
+        None => own,
     };
     let Some((id, kind)) = id.and_then(|id| Some((id, intake.calls.kind(id)?))) else {
         // As a rule the caller has given up meanwhile.
@@ -95,16 +110,7 @@ fn answer(
         Kind::Listen | Kind::CallTool | Kind::Raw => Some(stand_in()),
     };
     if typed.is_none() && kind == Kind::Discover {
-        // It answers whatever it is asked, or knows other revisions: `initialize` will tell.
-        tracing::debug!(server = %intake.server, "the answer to server/discover is of no use");
-        intake.calls.forget(id);
-        let error = ErrorData::new(
-            RpcErrorCode::METHOD_NOT_FOUND,
-            "no revision in common",
-            None,
-        );
-        let id = Some(RequestId::Number(id));
-        return Some(ServerJsonRpcMessage::error(error, id));
+        return Some(of_no_use(intake, id));
     }
     let Some(typed) = typed else {
         let detail = "its answer to the handshake is not an object";
@@ -117,6 +123,18 @@ fn answer(
         }
     }
     Some(ServerJsonRpcMessage::response(typed, RequestId::Number(id)))
+}
+
+/// It answers whatever it is asked, or knows other revisions: `initialize` will tell.
+fn of_no_use(intake: &Intake, id: i64) -> ServerJsonRpcMessage {
+    tracing::debug!(server = %intake.server, "the answer to server/discover is of no use");
+    intake.calls.forget(id);
+    let error = ErrorData::new(
+        RpcErrorCode::METHOD_NOT_FOUND,
+        "no revision in common",
+        None,
+    );
+    ServerJsonRpcMessage::error(error, Some(RequestId::Number(id)))
 }
 
 fn error_answer(

@@ -247,7 +247,7 @@ impl Outstanding<'_> {
 
 impl Drop for Outstanding<'_> {
     fn drop(&mut self) {
-        self.shared.intake.calls.forget(self.id);
+        self.shared.intake.calls.give_up(self.id);
         if !self.is_over && tokio::runtime::Handle::try_current().is_ok() {
             let cancelling = cancel(self.shared.peer.clone(), self.id, "the caller went away");
             drop(runtime::spawn("mcp_cancel", async move {

@@ -293,7 +293,6 @@ async fn odd_spellings_of_a_response_are_understood() {
         r#"[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":ID,"result":{"ok":1}}]"#,
         r#"{"jsonrpc":"2.0","method":"notifications/x"}{"jsonrpc":"2.0","id":ID,"result":{"ok":1}}"#,
         "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":1}}\r",
-        "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{\"ok\":1}}",
         "Listening on stdio\n{\"level\":\"info\"}\n{broken\n\n{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":1}}",
     ] {
         let (call, id) = fixture.call_seen().await;
@@ -304,6 +303,80 @@ async fn odd_spellings_of_a_response_are_understood() {
         let result = call.await.unwrap();
         assert_eq!(result.unwrap().json, json!({ "ok": 1 }), "{spelling}");
     }
+}
+
+/// A result that does not say whose it is may be the late answer of another call.
+#[tokio::test]
+async fn a_result_without_an_id_settles_no_call() {
+    for spelling in [
+        r#"{"jsonrpc":"2.0","id":null,"result":{"of":"another"}}"#,
+        r#"{"jsonrpc":"2.0","result":{"of":"another"}}"#,
+        r#"{"jsonrpc":"2.0","id":"word","result":{"of":"another"}}"#,
+    ] {
+        let mut fixture = connected().await;
+        let (call, id) = fixture.call_seen().await;
+        fixture
+            .server
+            .write(format!("{spelling}\n").as_bytes())
+            .await;
+        fixture
+            .server
+            .send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "ok": 1 } }))
+            .await;
+        let result = call.await.unwrap().unwrap();
+        assert_eq!(result.json, json!({ "ok": 1 }), "{spelling}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_id_fails_no_call_after_one_was_given_up() {
+    let mut fixture = connected().await;
+    let cancel = CancellationToken::new();
+    let given_up = fixture.call_within(RpcLimits {
+        cancel: cancel.clone(),
+        ..limits()
+    });
+    fixture.server.expect("tools/call").await;
+    cancel.cancel();
+    assert_eq!(
+        given_up.await.unwrap().unwrap_err().code(),
+        ErrorCode::Cancelled
+    );
+    fixture.server.expect("notifications/cancelled").await;
+    for late in [
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"cancelled"}}"#,
+        r#"{"jsonrpc":"2.0","id":"word","error":{"code":-32000,"message":"cancelled"}}"#,
+        r#"{"jsonrpc":"2.0","result":{"a":"\x"}}"#,
+    ] {
+        let (call, id) = fixture.call_seen().await;
+        fixture.server.write(format!("{late}\n").as_bytes()).await;
+        fixture
+            .server
+            .send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "ok": 1 } }))
+            .await;
+        let result = call.await.unwrap().unwrap();
+        assert_eq!(result.json, json!({ "ok": 1 }), "{late}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_neither_fails_its_call_at_once() {
+    let mut fixture = connected().await;
+    for nothing in [
+        r#"{"jsonrpc":"2.0","id":ID}"#,
+        r#"{"jsonrpc":"2.0","id":"ID","error":null}"#,
+    ] {
+        let (call, id) = fixture.call_seen().await;
+        let nothing = nothing.replace("ID", &id.to_string());
+        fixture
+            .server
+            .write(format!("{nothing}\n").as_bytes())
+            .await;
+        let failure = call.await.unwrap().unwrap_err();
+        assert_eq!(failure.code(), ErrorCode::MalformedMessage, "{nothing}");
+        assert!(failure.is_outcome_uncertain());
+    }
+    fixture.still_works().await;
 }
 
 #[tokio::test]
