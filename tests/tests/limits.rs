@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use talaria_testkit::payload::Spelling;
 use talaria_testkit::script::{
-    HttpScript, document_answer, document_answer_id_last, payload_answer,
+    HttpScript, Pace, document_answer, document_answer_id_last, parts, payload_answer,
 };
-use talaria_testkit::{Action, HttpServer, PayloadSpec, Script, Service, process, programs};
+use talaria_testkit::{Action, HttpServer, Part, PayloadSpec, Script, Service, process, programs};
 
 /// The limit of every binary.
 const LIMIT: usize = 52_428_800;
@@ -243,4 +243,59 @@ async fn a_long_text_is_spilled_whole_and_previewed() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), text);
     assert!(shown.contains(path), "{shown}");
     assert_eq!(delivery["notices"][0]["code"], "text_spilled");
+}
+
+/// An answer whose structured content is a text many times over between two others.
+fn repeated(before: &str, unit: &str, count: usize, after: &str) -> Action {
+    let head = "{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":";
+    let mut pieces = parts(head);
+    pieces.push(Part::Text(before.to_owned()));
+    pieces.push(Part::Repeat {
+        unit: unit.to_owned(),
+        count,
+    });
+    pieces.push(Part::Text(format!("{after}}}")));
+    Action::Send {
+        parts: pieces,
+        pace: Pace::Fast,
+    }
+}
+
+#[tokio::test]
+async fn a_small_message_does_not_become_gigabytes() {
+    let masses = [
+        ("{\"structuredContent\":{\"a\":[", "{\"\":{}},", "0]}}"),
+        ("{\"content\":[", "{},", "0]}"),
+        ("{\"content\":[],\"_meta\":[", "0,", "0]}"),
+    ];
+    for (before, unit, after) in masses {
+        let answer = repeated(before, unit, 3_000_000, after);
+        let stage = stage(Way::Stdio, Script::new("s").on_call("t", [answer])).await;
+        assert_eq!(stage.call("echo").await["text"], "echoed");
+        process::reset_peak(stage.service.pid()).unwrap();
+        let idle = stage.service.memory().unwrap().resident;
+        let answer = stage.service.call("s", "t", json!({})).await.unwrap();
+        let problem = answer.problem().unwrap();
+        assert_eq!(problem["code"], "message_too_large", "{problem}");
+        assert_eq!(problem["outcome_uncertain"], true, "the tool has run");
+        let above = stage.service.memory().unwrap().peak.saturating_sub(idle);
+        assert!(above < 500 * MIB, "{unit}: {} MiB above idle", above / MIB);
+        assert_eq!(stage.call("echo").await["text"], "echoed");
+    }
+}
+
+/// Every payload that is staged keeps its place, so the place must not be long.
+#[tokio::test]
+async fn a_long_key_around_many_payloads_grows_the_service_little() {
+    let key = "k".repeat(1 << 20);
+    let before = format!("{{\"content\":[],\"structuredContent\":{{\"{key}\":[");
+    let unit = format!("{{\"data\":\"{}\"}},", "A".repeat(16 * 1024));
+    let answer = repeated(&before, &unit, 500, "0]}}");
+    let stage = stage(Way::Stdio, Script::new("s").on_call("t", [answer])).await;
+    assert_eq!(stage.call("echo").await["text"], "echoed");
+    process::reset_peak(stage.service.pid()).unwrap();
+    let idle = stage.service.memory().unwrap().resident;
+    stage.call("t").await;
+    let above = stage.service.memory().unwrap().peak.saturating_sub(idle);
+    assert!(above < 200 * MIB, "{} MiB above idle", above / MIB);
 }

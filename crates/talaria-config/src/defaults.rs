@@ -85,6 +85,9 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 pub const MESSAGE_BYTES: usize = 160 * MIB;
 /// `talaria.limits.body_bytes`: a 50 MiB payload in base64, and room.
 pub const BODY_BYTES: usize = 96 * MIB;
+/// Most JSON values of one message or request body: in memory each takes many times the two
+/// bytes it may take on the wire, so a bound on bytes alone bounds no memory.
+pub const MAX_JSON_VALUES: usize = 1_000_000;
 /// `talaria.limits.pending_per_server`.
 pub const PENDING_PER_SERVER: NonZeroUsize = count(64);
 /// `talaria.limits.pending_per_token`.

@@ -164,7 +164,7 @@ impl Intake {
             messages.extend(message::dispatch(self, scrubbed, own));
         }
         if let Some((malformed, ends)) = frame.malformed {
-            messages.extend(self.fail_anchored(&ends, own, unreadable(malformed)));
+            messages.extend(self.fail_anchored(&ends, own, malformed.failure("its answer")));
         }
         messages
     }
@@ -275,12 +275,6 @@ fn read(text: &[u8], sink: &dyn PayloadSink) -> ReadFrame {
             None => return frame,
         }
     }
-}
-
-fn unreadable(malformed: Malformed) -> Failure {
-    let Malformed { at, problem } = malformed;
-    let detail = format!("its answer is not valid JSON: {problem} at byte {at}");
-    Failure::new(ErrorCode::MalformedMessage, detail)
 }
 
 /// The error rmcp gets for a call that failed here; the session finds the real one in the table.

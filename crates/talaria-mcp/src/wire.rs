@@ -5,19 +5,21 @@
 //! only a value are mended and noted.
 
 mod anchored;
+mod number;
 mod payload;
 mod position;
 mod reader;
 mod text;
 
 use serde_json::Value;
+use talaria_config::defaults::MAX_JSON_VALUES;
 use talaria_types::{ErrorCode, Failure, PayloadSink, RawResult, WireNote};
 
 pub(crate) use anchored::{Anchor, anchor};
 pub(crate) use payload::MIN_PAYLOAD_BYTES;
 pub(crate) use reader::Malformed;
 
-use reader::Reader;
+use reader::{Reader, Unread};
 
 /// Reads one JSON text tolerantly: base64 payloads at block positions go to the sink, faults
 /// that cost only a value are mended and noted.
@@ -28,12 +30,14 @@ use reader::Reader;
 /// without it.
 ///
 /// # Errors
-/// `malformed_message` when the text is not JSON at all.
+/// `malformed_message` when the text is not JSON at all, `message_too_large` when it holds more
+/// than [`MAX_JSON_VALUES`] values.
 pub fn scrub(text: &[u8], result_at: &str, sink: &dyn PayloadSink) -> Result<Scrubbed, Failure> {
     let mut messages = Messages::new(text, result_at, sink);
     let first = messages.next().unwrap_or(Err(Malformed {
         at: 0,
         problem: "it is empty",
+        kind: Unread::NotJson,
     }));
     let scrubbed = first.map_err(Failure::from)?;
     match messages.next() {
@@ -41,6 +45,7 @@ pub fn scrub(text: &[u8], result_at: &str, sink: &dyn PayloadSink) -> Result<Scr
         Some(_) => Err(Malformed {
             at: messages.at,
             problem: "something follows the value",
+            kind: Unread::NotJson,
         }
         .into()),
     }
@@ -67,6 +72,8 @@ pub(crate) struct Messages<'a> {
     began: usize,
     result_at: &'a str,
     sink: &'a dyn PayloadSink,
+    /// How many more values are read, of all messages together.
+    room: usize,
 }
 
 impl<'a> Messages<'a> {
@@ -77,6 +84,7 @@ impl<'a> Messages<'a> {
             began: 0,
             result_at,
             sink,
+            room: MAX_JSON_VALUES,
         }
     }
 
@@ -113,6 +121,7 @@ impl<'a> Messages<'a> {
             None => Some(Err(Malformed {
                 at: self.at,
                 problem: "the batch has no end",
+                kind: Unread::NotJson,
             })),
         }
     }
@@ -127,8 +136,9 @@ impl<'a> Messages<'a> {
     fn read(&mut self) -> Result<Scrubbed, Malformed> {
         let start = self.at;
         self.began = start;
-        let mut reader = Reader::new(self.text, start, self.result_at, self.sink);
+        let mut reader = Reader::new(self.text, start, self.result_at, self.sink, self.room);
         let outcome = reader.message();
+        self.room = reader.room();
         self.at = match outcome {
             Ok(_) => reader.position(),
             Err(_) => self.text.len(),
@@ -149,11 +159,24 @@ impl Iterator for Messages<'_> {
 
 impl From<Malformed> for Failure {
     fn from(malformed: Malformed) -> Self {
-        let detail = format!(
-            "the text is not valid JSON: {} at byte {}",
-            malformed.problem, malformed.at
-        );
-        Self::new(ErrorCode::MalformedMessage, detail)
+        malformed.failure("the text")
+    }
+}
+
+impl Malformed {
+    /// What it costs; `whose` begins the sentence.
+    pub(crate) fn failure(self, whose: &str) -> Failure {
+        let Self { at, problem, kind } = self;
+        match kind {
+            Unread::NotJson => Failure::new(
+                ErrorCode::MalformedMessage,
+                format!("{whose} is not valid JSON: {problem} at byte {at}"),
+            ),
+            Unread::TooMany => Failure::new(
+                ErrorCode::MessageTooLarge,
+                format!("{whose} holds more than {MAX_JSON_VALUES} JSON values"),
+            ),
+        }
     }
 }
 

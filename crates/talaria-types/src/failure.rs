@@ -49,7 +49,7 @@ error_codes! {
     InvalidRequest = "invalid_request", BadRequest;
     /// The arguments do not fit the tool's input schema; nothing was sent.
     InvalidArguments = "invalid_arguments", BadRequest;
-    /// The request body is larger than `talaria.limits.body_bytes`.
+    /// The request body is larger than `talaria.limits.body_bytes`, or holds too many values.
     BodyTooLarge = "body_too_large", TooLarge;
     /// No or an unknown bearer token.
     Unauthorized = "unauthorized", Unauthorized;
@@ -99,7 +99,8 @@ error_codes! {
     ServerUnauthorized = "server_unauthorized", Upstream;
     /// The server answered with a JSON-RPC error.
     ServerError = "server_error", Upstream;
-    /// A message of the server is larger than `talaria.limits.message_bytes`.
+    /// A message of the server is larger than `talaria.limits.message_bytes`, or holds too many
+    /// values.
     MessageTooLarge = "message_too_large", Upstream;
     /// A message of the server is not JSON-RPC, or was cut.
     MalformedMessage = "malformed_message", Upstream;

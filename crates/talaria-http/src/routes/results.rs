@@ -95,10 +95,14 @@ pub(super) async fn deliver(
     finish(asked, granted, raw, options, None).await
 }
 
-/// A body that is no JSON is the caller's fault here, not a server's.
+/// A body that is no JSON, or holds too much, is the caller's fault here, not a server's.
 fn callers_fault(failure: Failure) -> Rejection {
-    if failure.code() == ErrorCode::MalformedMessage {
+    let code = failure.code();
+    if code == ErrorCode::MalformedMessage {
         return Failure::new(ErrorCode::InvalidRequest, failure.detail()).into();
+    }
+    if code == ErrorCode::MessageTooLarge {
+        return Failure::new(ErrorCode::BodyTooLarge, failure.detail()).into();
     }
     failure.into()
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Number, Value};
 use talaria_types::{Payload, PayloadRefusal, PayloadSink, RawResult, WireNote};
 
+use super::number::{fits, is_number};
 use super::payload::{MIN_PAYLOAD_BYTES, stage};
 use super::position::is_block;
 use super::{Scrubbed, text};
@@ -12,11 +13,25 @@ use super::{Scrubbed, text};
 /// Values nested deeper than this become null.
 const MAX_DEPTH: usize = 128;
 
-/// Why a text is not JSON, as a clause, and where.
+/// Payloads below a longer pointer stay in the JSON. Every payload keeps its pointer, so one key
+/// of megabytes around many payloads would multiply. The places of the protocol are short.
+pub(super) const MAX_POINTER_BYTES: usize = 4096;
+
+/// Why a text is not read, as a clause, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     pub(crate) at: usize,
     pub(crate) problem: &'static str,
+    pub(crate) kind: Unread,
+}
+
+/// What is wrong with a text that is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is not JSON.
+    NotJson,
+    /// It holds more values than are read.
+    TooMany,
 }
 
 /// Reads one value and takes the payloads out of its result on the way.
@@ -34,6 +49,8 @@ pub(super) struct Reader<'a> {
     result: Option<Value>,
     payloads: BTreeMap<String, Payload>,
     notes: BTreeSet<WireNote>,
+    /// How many more values may be read.
+    room: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -42,10 +59,12 @@ impl<'a> Reader<'a> {
         at: usize,
         result_at: &'a str,
         sink: &'a dyn PayloadSink,
+        room: usize,
     ) -> Self {
         Self {
             text,
             at,
+            room,
             depth: 0,
             result_at,
             sink,
@@ -59,6 +78,11 @@ impl<'a> Reader<'a> {
 
     pub(super) const fn position(&self) -> usize {
         self.at
+    }
+
+    /// How many values are left of what may be read.
+    pub(super) const fn room(&self) -> usize {
+        self.room
     }
 
     /// Reads the value; the result stays behind in the reader.
@@ -94,6 +118,13 @@ impl<'a> Reader<'a> {
     }
 
     fn plain_value(&mut self, key: &str) -> Result<Value, Malformed> {
+        let Some(room) = self.room.checked_sub(1) else {
+            return Err(Malformed {
+                kind: Unread::TooMany,
+                ..self.malformed("too many values")
+            });
+        };
+        self.room = room;
         self.blank();
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
@@ -217,7 +248,8 @@ impl<'a> Reader<'a> {
     }
 
     fn string_value(&mut self, key: &str, raw: &[u8]) -> Result<Value, Malformed> {
-        if self.inside && raw.len() >= MIN_PAYLOAD_BYTES && matches!(key, "data" | "blob") {
+        let may_leave = self.inside && matches!(key, "data" | "blob");
+        if may_leave && raw.len() >= MIN_PAYLOAD_BYTES && self.has_short_pointer() {
             let pointer = self
                 .pointer
                 .get(self.result_at.len()..)
@@ -273,10 +305,8 @@ impl<'a> Reader<'a> {
             self.notes.insert(WireNote::HugeNumber);
             return Ok(Value::String(token.to_owned()));
         }
-        Err(Malformed {
-            at: start,
-            problem: "no value begins",
-        })
+        self.at = start;
+        Err(self.malformed("no value begins"))
     }
 
     fn word(&mut self, word: &[u8], value: Value) -> Result<Value, Malformed> {
@@ -312,6 +342,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a payload may stand at the current pointer or below.
+    const fn has_short_pointer(&self) -> bool {
+        self.pointer.len() <= self.result_at.len() + MAX_POINTER_BYTES
+    }
+
     fn push_key(&mut self, key: &str) {
         self.pointer.push('/');
         for character in key.chars() {
@@ -325,6 +360,9 @@ impl<'a> Reader<'a> {
 
     /// Of a key that stands twice the last value counts; the payloads of the first go with it.
     fn forget(&mut self) {
+        if !self.has_short_pointer() {
+            return;
+        }
         if let Some(pointer) = self.pointer.strip_prefix(self.result_at) {
             self.payloads.remove(pointer);
             // All that stands below it, and nothing else: `0` comes next after `/`.
@@ -365,29 +403,7 @@ impl<'a> Reader<'a> {
         Malformed {
             at: self.at,
             problem,
+            kind: Unread::NotJson,
         }
     }
-}
-
-/// Whether no 64-bit type would change the number: fractions do as they always did.
-fn fits(token: &str) -> bool {
-    token.contains(['.', 'e', 'E']) || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok()
-}
-
-/// Whether the token is a number by the JSON grammar, of whatever size.
-fn is_number(token: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let unsigned = token.strip_prefix('-').unwrap_or(token);
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (unsigned, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(|text| digits(text.strip_prefix(['+', '-']).unwrap_or(text)))
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use talaria_types::{ErrorCode, Payload, PayloadRefusal, WireNote};
 
+use super::reader::MAX_POINTER_BYTES;
 use super::*;
 use crate::testing::FolderSink;
 
@@ -169,6 +170,47 @@ fn small_payloads_stay_inline() {
     let result = result(text);
     assert!(result.payloads.is_empty());
     assert_eq!(result.json, serde_json::from_slice::<Value>(text).unwrap());
+}
+
+/// Each handle keeps its pointer, so a long one must not be kept many times.
+#[test]
+fn below_a_long_key_payloads_stay_inline() {
+    let data = zeros(30_000);
+    let long = "k".repeat(MAX_POINTER_BYTES);
+    let whole = json!({
+        "content": [{ "data": data }],
+        "a": { "data": data },
+        long.as_str(): [{ "data": data }, { "data": data, "blob": data }],
+    });
+    let result = result(whole.to_string().as_bytes());
+    assert_eq!(
+        result.payloads.keys().collect::<Vec<_>>(),
+        ["/a/data", "/content/0/data"]
+    );
+    assert_eq!(result.json[&long], whole[&long]);
+}
+
+#[test]
+fn more_values_than_are_read_are_refused_whole() {
+    let list = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
+    let at_limit = list(MAX_JSON_VALUES);
+    let scrubbed = read(at_limit.as_bytes(), "").unwrap();
+    let items = scrubbed.result.unwrap().json.as_array().map(Vec::len);
+    assert_eq!(items, Some(MAX_JSON_VALUES - 1));
+    let failure = read(list(MAX_JSON_VALUES + 1).as_bytes(), "").unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::MessageTooLarge);
+
+    let sink = FolderSink::new();
+    let batch = list(MAX_JSON_VALUES + 2);
+    let mut batch = Messages::new(batch.as_bytes(), "", sink.as_ref());
+    assert!(batch.enter_batch());
+    let elements = std::iter::from_fn(|| batch.next_of_batch());
+    let failed = elements.enumerate().find(|(_, read)| read.is_err());
+    assert_eq!(
+        failed.map(|(index, _)| index),
+        Some(MAX_JSON_VALUES),
+        "the elements of a batch count together"
+    );
 }
 
 #[test]
