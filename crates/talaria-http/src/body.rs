@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::exchange::Asked;
+use crate::json_text::{JsonFault, look_over};
 use crate::problem::Rejection;
 use crate::query::unknown_key;
 
@@ -150,6 +151,7 @@ pub(crate) fn known_only<T: JsonRequest>(request: T) -> Result<T, Rejection> {
 }
 
 fn parse<T: JsonRequest>(bytes: &[u8]) -> Result<T, Rejection> {
+    look_over(bytes).map_err(|fault| unfit(&fault))?;
     let request = serde_json::from_slice(bytes).map_err(|error| not_readable(&error))?;
     known_only(request)
 }
@@ -164,6 +166,15 @@ pub(crate) fn not_readable(error: &serde_json::Error) -> Rejection {
         }
     };
     Rejection::invalid(format!("the body {what}: {error}"))
+}
+
+/// A body that is not made into values.
+fn unfit(fault: &JsonFault) -> Rejection {
+    let code = match fault {
+        JsonFault::TooMany => ErrorCode::BodyTooLarge,
+        JsonFault::HugeInteger { .. } => ErrorCode::InvalidRequest,
+    };
+    Failure::new(code, format!("the body holds {fault}")).into()
 }
 
 fn check_type(request: &HttpRequest) -> Result<(), Rejection> {

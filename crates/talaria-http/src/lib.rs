@@ -12,6 +12,7 @@ mod exchange;
 #[cfg(test)]
 mod fixtures;
 mod glob;
+mod json_text;
 mod openapi;
 mod operation;
 mod origin;
@@ -28,6 +29,7 @@ mod surface_tests;
 mod tagged;
 mod wishes;
 
+pub use json_text::{JsonFault, look_over};
 pub use problem::Problem;
 pub use reload::{ConfigProblem, Reload, ReloadRefusal, Reloading};
 pub use server::{HttpServer, RunningServer, ServeError, ServeOptions, StopMode};

@@ -55,13 +55,24 @@ fn with_vision(
     vision: VisionConfig,
 ) -> Fixture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (options, _home) = options(listener, tokens, servers, vision);
+    let (options, home) = options(listener, tokens, servers, vision);
+    started(options, home)
+}
+
+fn with_body_bytes(bytes: usize) -> Fixture {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (mut options, home) = options(listener, Vec::new(), Vec::new(), VisionConfig::default());
+    Arc::make_mut(&mut options.config).talaria.limits.body_bytes = bytes;
+    started(options, home)
+}
+
+fn started(options: ServeOptions, home: tempfile::TempDir) -> Fixture {
     let (supervisor, store) = (options.supervisor.clone(), options.store.clone());
     Fixture {
         server: HttpServer::serve(options).unwrap(),
         supervisor,
         store,
-        _home,
+        _home: home,
     }
 }
 

@@ -17,6 +17,7 @@ use std::io::Read;
 
 use anyhow::Context;
 use serde_json::{Map, Value};
+use talaria_http::look_over;
 use talaria_telemetry::logging::{self, LogFormat, LogGuard};
 use talaria_types::runtime;
 
@@ -142,6 +143,8 @@ fn tool_arguments(text: &str) -> Result<Map<String, Value>, CommandError> {
     } else {
         text.to_owned()
     };
+    look_over(text.as_bytes())
+        .map_err(|fault| CommandError::usage(format!("the arguments of the tool hold {fault}")))?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(CommandError::usage(
@@ -170,7 +173,8 @@ mod tests {
     #[test]
     fn tool_arguments_are_a_json_object() {
         assert_eq!(tool_arguments(r#"{"a": 1}"#).unwrap().len(), 1);
-        for text in ["[]", "1", "{", ""] {
+        let huge = r#"{"id": 123456789012345678901234567890}"#;
+        for text in ["[]", "1", "{", "", huge] {
             assert_eq!(
                 tool_arguments(text).unwrap_err().exit(),
                 Exit::Usage,

@@ -220,6 +220,61 @@ async fn refuses_a_body_over_the_limit_before_and_while_reading_it() {
     reply.refused(404, "unknown_tool");
 }
 
+/// A number must reach the server as it was written, or not at all.
+#[actix_web::test]
+async fn refuses_integers_it_would_change_with_their_place() {
+    let service = fixture();
+    let json = ["Content-Type: application/json"];
+    for digits in [
+        "18446744073709551616",
+        "-9223372036854775809",
+        "123456789012345678901234567890",
+    ] {
+        for (path, body) in [
+            (CALL, r#"{"tool":"x","arguments":{"id":N}}"#),
+            (
+                "/v1/vision/analyze",
+                r#"{"url":"x","timeout_ms":[{"a":N}]}"#,
+            ),
+            (
+                "/v1/results/downgrade",
+                r#"{"format":"text","body":{"a":N}}"#,
+            ),
+            ("/v1/images/deliver", r#"{"path":"/x","z":N}"#),
+        ] {
+            let column = body.find('N').unwrap() + 1;
+            let body = body.replace('N', digits);
+            let reply = service.send("POST", path, &json, body.as_bytes()).await;
+            let detail = reply.refused(400, "invalid_request");
+            let place = format!("the integer {digits} at line 1 column {column},");
+            assert!(detail.contains(&place), "{path}: {detail}");
+        }
+    }
+    // A result is not sent on: its digits stay, as a string.
+    let result = r#"{"result":{"content":[],"structuredContent":{"n":18446744073709551616}}}"#;
+    let reply = service
+        .send("POST", DELIVER, &json, result.as_bytes())
+        .await;
+    let text = reply.json()["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("\"18446744073709551616\""), "{text}");
+}
+
+#[actix_web::test]
+async fn refuses_a_body_of_more_values_than_fit_into_memory() {
+    let service = with_body_bytes(8 << 20);
+    let json = ["Content-Type: application/json"];
+    for (path, around) in [
+        (CALL, r#"{"tool":"x","arguments":{"a":[LIST]}}"#),
+        (DELIVER, r#"{"result":{"content":[LIST]}}"#),
+        (DELIVER, r#"{"result":{"content":[]},"tool":[LIST]}"#),
+    ] {
+        let body = around.replace("LIST", &vec!["{}"; 1_000_001].join(","));
+        let reply = service.send("POST", path, &json, body.as_bytes()).await;
+        let detail = reply.refused(413, "body_too_large");
+        assert!(detail.contains("more than 1000000 JSON values"), "{detail}");
+    }
+}
+
 #[actix_web::test]
 async fn closes_the_connection_of_a_body_it_does_not_read_to_the_end() {
     let service = fixture();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use talaria_actors::{DeliverOptions, Delivered, ImageWishes};
 use talaria_config::Config;
 use talaria_content::{ReaderTool, RenderOptions, ResultKind, render};
+use talaria_http::look_over;
 use talaria_types::{CallContext, Deadline, RawResult, ServerName};
 
 use super::call::{check_call_id, print_delivery};
@@ -56,6 +57,7 @@ async fn ask(
     result: &[u8],
     arguments: &DeliverArguments,
 ) -> Result<String, CommandError> {
+    look_over(result).map_err(|fault| CommandError::usage(format!("the result holds {fault}")))?;
     let result: Value = serde_json::from_slice(result)
         .map_err(|error| CommandError::usage(format!("the result is not JSON: {error}")))?;
     let mut body = Map::from_iter([("result".to_owned(), result)]);
