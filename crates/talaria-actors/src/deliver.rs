@@ -34,6 +34,7 @@ mod tests;
 use desk::{Desk, Stage};
 pub(crate) use pictures::Unready;
 use pictures::{Counted, Pictures};
+use received::Tally;
 
 pub use single::{PictureInput, PictureRequest};
 
@@ -148,7 +149,7 @@ impl DeliveryService {
         let started = runtime::now();
         let format = options.format;
         let wishes = options.images;
-        let received = received::kinds(&raw.json, &options.kind);
+        let (raw, received) = self.received(ctx, raw, &options.kind).await?;
         let may_show = !raw.payloads.is_empty() || received::may_hold_pictures(&received);
         let decision = self
             .decide(ctx, format, wishes.mode, ImageSource::Mcp, may_show)
@@ -173,11 +174,27 @@ impl DeliveryService {
             Stage::Words(draft) => Box::pin(self.describe_all(ctx, *draft)).await?,
         };
         // Counted together, so that a delivery that failed does not look like lost blocks.
-        for kind in received {
-            events::block_received(kind);
-        }
+        received::tell(&received);
         let delivery = self.marked(delivery);
-        Ok(made(delivery, &decision, format, started))
+        Ok(made(delivery, &decision, format, started).await)
+    }
+
+    /// Counts what a result holds, on a worker where it may hold much.
+    async fn received(
+        &self,
+        ctx: &CallContext,
+        raw: RawResult,
+        kind: &ResultKind,
+    ) -> Result<(RawResult, Tally), Failure> {
+        let kind = kind.clone();
+        let count = move |raw: RawResult| {
+            let tally = received::tally(received::kinds(&raw.json, &kind));
+            (raw, tally)
+        };
+        if raw.wire_bytes < INLINE_BYTES {
+            return Ok(count(raw));
+        }
+        self.on_worker(ctx, move |_desk| count(raw)).await
     }
 
     /// Marks a delivery as data of others, where that is wanted.
@@ -340,7 +357,7 @@ fn patient(ctx: &CallContext) -> CallContext {
 }
 
 /// What leaves, counted and logged once.
-fn made(
+async fn made(
     mut delivery: Delivery,
     decision: &Decision,
     format: Format,
@@ -348,7 +365,7 @@ fn made(
 ) -> Delivered {
     let took = started.elapsed();
     delivery.elapsed_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    fates::count(&delivery, decision, format);
+    fates::count(&delivery, decision, format).await;
     events::delivery_made(
         format.as_str(),
         delivery.text.len(),

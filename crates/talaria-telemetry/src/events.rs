@@ -16,7 +16,7 @@ mod wire;
 
 pub use care::{circuit_refused, keepalive_ended, list_refreshed, server_breaker_changed};
 pub use delivery::{
-    block_received, block_settled, delivery_made, media_failed, media_removed, media_saved,
+    blocks_received, blocks_settled, delivery_made, media_failed, media_removed, media_saved,
     media_usage,
 };
 pub use gate::{gate_decided, images_settled, pixels_kept_out};

@@ -119,7 +119,7 @@ fn fire_every_event(server: &ServerName) {
     events::wire_fault(server, ErrorCode::MalformedMessage, "not JSON");
     events::wire_mended(server, WireNote::LoneSurrogate);
     events::wire_received(server, 100);
-    events::block_received("text");
+    events::blocks_received("text", 1);
     events::block_settled("text", "delivered", None);
     events::block_settled("image", "refused", Some(NoticeCode::NotBase64));
     events::delivery_made("talaria", 12, MS, false);

@@ -1,16 +1,19 @@
 //! Counts what became of the blocks and pictures of a delivery.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use talaria_content::{ArtifactKind, BlockFate, BlockRecord, Delivery, Format};
 use talaria_telemetry::events;
 use talaria_types::{ArtifactId, NoticeCode};
 use talaria_vision::Decision;
 
-/// Counts a finished delivery.
-pub(super) fn count(delivery: &Delivery, decision: &Decision, format: Format) {
-    for block in &delivery.blocks {
-        count_block(*block);
+/// Blocks that are counted at a time; a delivery may hold a million of them.
+const BLOCKS_AT_A_TIME: usize = 4096;
+
+/// Counts a finished delivery, without holding up the loop.
+pub(super) async fn count(delivery: &Delivery, decision: &Decision, format: Format) {
+    for ((kind, fate, code), blocks) in tally(&delivery.blocks).await {
+        events::blocks_settled(kind, fate, code, blocks);
     }
     let pictures = delivery
         .artifacts
@@ -33,14 +36,30 @@ fn has_place(delivery: &Delivery, format: Format) -> bool {
     format.image_limits().is_some() && !is_words
 }
 
-fn count_block(block: BlockRecord) {
+/// What a block is counted under: its kind, its fate and why.
+type Labels = (&'static str, &'static str, Option<NoticeCode>);
+
+async fn tally(blocks: &[BlockRecord]) -> BTreeMap<Labels, usize> {
+    let mut settled = BTreeMap::new();
+    for some in blocks.chunks(BLOCKS_AT_A_TIME) {
+        for block in some {
+            *settled.entry(labels(*block)).or_default() += 1;
+        }
+        if some.len() == BLOCKS_AT_A_TIME {
+            tokio::task::yield_now().await;
+        }
+    }
+    settled
+}
+
+const fn labels(block: BlockRecord) -> Labels {
     let (fate, code) = match block.fate {
         BlockFate::Delivered => ("delivered", None),
         BlockFate::Saved => ("saved", None),
         BlockFate::Spilled => ("spilled", None),
         BlockFate::Refused(code) => ("refused", Some(code)),
     };
-    events::block_settled(block.kind, fate, code);
+    (block.kind, fate, code)
 }
 
 /// Every picture is counted once; what is neither attached nor refused was over the limit.
@@ -84,4 +103,35 @@ fn is_refusal(code: NoticeCode) -> bool {
         NoticeCode::ImageRepeatLimit,
     ]
     .contains(&code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn many_blocks_are_counted_a_few_at_a_time() {
+        let block = |fate| BlockRecord { kind: "text", fate };
+        let mut blocks = vec![block(BlockFate::Delivered); 3 * BLOCKS_AT_A_TIME];
+        blocks.push(block(BlockFate::Spilled));
+        let mut counting = pin!(tally(&blocks));
+        let mut ctx = Context::from_waker(Waker::noop());
+        let mut turns = 1;
+        let settled = loop {
+            match counting.as_mut().poll(&mut ctx) {
+                Poll::Ready(settled) => break settled,
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!(turns, 4, "others have their turn in between");
+        let expected = [
+            (("text", "delivered", None), 3 * BLOCKS_AT_A_TIME),
+            (("text", "spilled", None), 1),
+        ];
+        assert_eq!(settled, BTreeMap::from(expected));
+    }
 }

@@ -2,11 +2,33 @@
 //!
 //! The fates are counted from the delivery, so the two sums differ if a block is ever lost.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use talaria_content::ResultKind;
+use talaria_telemetry::events;
 
 /// Wrappers looked into.
 const MAX_WRAPPERS: usize = 4;
+
+/// How many blocks there are of each kind. A result may hold a million.
+pub(super) type Tally = BTreeMap<&'static str, usize>;
+
+/// Counts blocks by their kind.
+pub(super) fn tally(kinds: impl IntoIterator<Item = &'static str>) -> Tally {
+    let mut tally = Tally::new();
+    for kind in kinds {
+        *tally.entry(kind).or_default() += 1;
+    }
+    tally
+}
+
+/// Tells the metrics what was received.
+pub(super) fn tell(received: &Tally) {
+    for (kind, blocks) in received {
+        events::blocks_received(kind, *blocks);
+    }
+}
 
 /// The kind of each block received, in order.
 pub(super) fn kinds(result: &Value, kind: &ResultKind) -> Vec<&'static str> {
@@ -29,9 +51,9 @@ pub(super) fn kinds(result: &Value, kind: &ResultKind) -> Vec<&'static str> {
 }
 
 /// Whether a picture may stand in blocks of these kinds without a payload that was staged.
-pub(super) fn may_hold_pictures(kinds: &[&str]) -> bool {
-    !kinds
-        .iter()
+pub(super) fn may_hold_pictures(received: &Tally) -> bool {
+    !received
+        .keys()
         .all(|kind| matches!(*kind, "text" | "resource_link"))
 }
 

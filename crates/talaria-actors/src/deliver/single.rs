@@ -11,7 +11,6 @@ use talaria_content::{
 };
 use talaria_image::{Input, RefusalKind, Region};
 use talaria_media::{ArtifactRecord, LocalFile, MediaStore, OpenArtifact, StoreError};
-use talaria_telemetry::events;
 use talaria_types::payload::HEAD_BYTES;
 use talaria_types::{
     CallContext, ErrorCode, Failure, Payload, PayloadError, PayloadSink, RawResult, StagedPayload,
@@ -22,6 +21,7 @@ use talaria_vision::{Decision, ImageSource};
 
 use super::described::Asked;
 use super::pictures::{Made, Terms, Unready};
+use super::received;
 use super::{DeliverOptions, Delivered, DeliveryService, Desk, ImageWishes, made, patient};
 
 /// Bytes copied at a time.
@@ -140,10 +140,10 @@ impl DeliveryService {
             };
             self.attach(ctx, draft, handed).await?
         };
-        for block in &delivery.blocks {
-            events::block_received(block.kind);
-        }
-        Ok(made(delivery, &decision, format, started))
+        received::tell(&received::tally(
+            delivery.blocks.iter().map(|block| block.kind),
+        ));
+        Ok(made(delivery, &decision, format, started).await)
     }
 
     /// Prepares the picture where pixels will leave; `None` where they will not.

@@ -12,19 +12,24 @@ use crate::metrics::{
 use crate::recorder::installed;
 use crate::recorder::series::{counter, histogram};
 
-/// A block of a result met its fate. `fate`: `delivered`, `saved`, `spilled`, `refused`.
-pub fn block_settled(kind: &'static str, fate: &'static str, code: Option<NoticeCode>) {
+/// Blocks of a result met their fate. `fate`: `delivered`, `saved`, `spilled`, `refused`.
+pub fn blocks_settled(
+    kind: &'static str,
+    fate: &'static str,
+    code: Option<NoticeCode>,
+    blocks: usize,
+) {
     let code = code.map_or("", NoticeCode::as_str);
-    tracing::debug!(kind, fate, code, "block settled");
+    tracing::debug!(kind, fate, code, blocks, "blocks settled");
     if installed().is_some() {
-        counter(&BLOCKS_SETTLED, [kind.into(), fate.into(), code.into()]).increment(1);
+        counter(&BLOCKS_SETTLED, [kind.into(), fate.into(), code.into()]).increment(step(blocks));
     }
 }
 
 /// Blocks counted as they came in, before any rule ran.
-pub fn block_received(kind: &'static str) {
+pub fn blocks_received(kind: &'static str, blocks: usize) {
     if installed().is_some() {
-        counter(&BLOCKS_RECEIVED, [kind.into()]).increment(1);
+        counter(&BLOCKS_RECEIVED, [kind.into()]).increment(step(blocks));
     }
 }
 
