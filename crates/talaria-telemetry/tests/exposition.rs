@@ -120,8 +120,8 @@ fn fire_every_event(server: &ServerName) {
     events::wire_mended(server, WireNote::LoneSurrogate);
     events::wire_received(server, 100);
     events::blocks_received("text", 1);
-    events::block_settled("text", "delivered", None);
-    events::block_settled("image", "refused", Some(NoticeCode::NotBase64));
+    events::blocks_settled("text", "delivered", None, 1);
+    events::blocks_settled("image", "refused", Some(NoticeCode::NotBase64), 1);
     events::delivery_made("talaria", 12, MS, false);
     events::gate_decided(true, "sees", "mcp", "the model sees pictures");
     events::images_settled("attached", None, 2);
