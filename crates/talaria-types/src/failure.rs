@@ -286,7 +286,7 @@ impl Failure {
         self
     }
 
-    /// Says when a retry makes sense, at most [`MAX_RETRY_AFTER`] from now.
+    /// Says when a retry makes sense, at most a day from now.
     #[must_use]
     pub const fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(if wait.as_secs() < MAX_RETRY_AFTER.as_secs() {
