@@ -9,8 +9,10 @@ use crate::defaults::MIN_SECRET_CHARS;
 
 mod collect;
 mod names;
+mod texts;
 
 pub(crate) use names::{is_secret_name, sounds_secret};
+use texts::{is_option, split_header, split_scheme};
 
 /// What stands where a secret was.
 pub(crate) const MASK: &str = "***";
@@ -117,10 +119,7 @@ pub(crate) fn mask_args(args: &[String], secrets: &SecretValues) -> Vec<String> 
             if hide_whole || has_secret_prefix(arg) {
                 return MASK.to_owned();
             }
-            match arg
-                .split_once('=')
-                .filter(|(name, _)| !name.contains("://"))
-            {
+            match arg.split_once('=').filter(|(name, _)| is_option(name)) {
                 Some((name, _)) if sounds_secret(name) => format!("{name}={MASK}"),
                 Some((name, value)) => format!("{name}={}", mask_value(value, secrets)),
                 None => mask_value(arg, secrets),
@@ -131,7 +130,7 @@ pub(crate) fn mask_args(args: &[String], secrets: &SecretValues) -> Vec<String> 
 
 /// Whether the argument after this one is a secret.
 fn is_secret_flag(arg: &str) -> bool {
-    arg.starts_with('-') && !arg.contains('=') && sounds_secret(arg)
+    arg.starts_with('-') && !arg.contains('=') && (sounds_secret(arg) || is_secret_name(arg))
 }
 
 fn has_secret_prefix(text: &str) -> bool {
@@ -141,6 +140,11 @@ fn has_secret_prefix(text: &str) -> bool {
 }
 
 fn mask_value(text: &str, secrets: &SecretValues) -> String {
+    if let Some((name, value)) = split_header(text)
+        && (sounds_secret(name) || split_scheme(value).is_some())
+    {
+        return format!("{name}: {MASK}");
+    }
     if text.contains("://") {
         secrets.mask(&mask_url(text))
     } else {
@@ -186,6 +190,11 @@ mod tests {
             "x-abcd1234-y",
             "/home/me/a",
             "postgres://u:p@h/db?password=q",
+            "Authorization: Bearer b1",
+            "--header=X-Api-Key:k2",
+            "X-Who: Token t2",
+            "--//host/:_authToken=n1",
+            "redis:7",
             "--verbose",
             "plain",
         ];
@@ -199,6 +208,11 @@ mod tests {
             "x-***-y",
             "/home/me/a",
             "postgres://***@h/db?password=***",
+            "Authorization: ***",
+            "--header=X-Api-Key: ***",
+            "X-Who: ***",
+            "--//host/:_authToken=***",
+            "redis:7",
             "--verbose",
             "plain",
         ];

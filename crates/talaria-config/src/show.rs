@@ -15,19 +15,16 @@ use crate::units::{show_duration, show_size};
 mod vision;
 
 impl Config {
-    /// Every value that is used, in the shape of the file; tokens, headers, environments and
-    /// what came out of the environment are masked.
+    /// Every value that is used, in the shape of the file; tokens, headers, environments, what
+    /// came out of the environment and [every secret](Self::secrets) are masked.
     #[must_use]
     pub fn show(&self) -> Value {
+        let mut hidden = self.environment_values.clone();
+        hidden.extend(self.secrets());
         let servers: Map<String, Value> = self
             .servers
             .iter()
-            .map(|(name, entry)| {
-                (
-                    name.as_str().to_owned(),
-                    show_entry(entry, &self.environment_values),
-                )
-            })
+            .map(|(name, entry)| (name.as_str().to_owned(), show_entry(entry, &hidden)))
             .collect();
         let (custom, named): (Vec<_>, Vec<_>) = self
             .gate
@@ -36,16 +33,11 @@ impl Config {
             .partition(|provider| provider.is_custom);
         let named: Map<String, Value> = named
             .into_iter()
-            .map(|provider| {
-                (
-                    provider.name.clone(),
-                    show_provider(provider, &self.environment_values),
-                )
-            })
+            .map(|provider| (provider.name.clone(), show_provider(provider, &hidden)))
             .collect();
         let custom: Vec<Value> = custom
             .into_iter()
-            .map(|provider| show_provider(provider, &self.environment_values))
+            .map(|provider| show_provider(provider, &hidden))
             .collect();
         json!({
             "talaria": show_own(self),
@@ -59,16 +51,16 @@ impl Config {
                 "embed_target_bytes": self.talaria.images.budget,
                 "max_calls_per_image": self.talaria.images.max_calls_per_image,
             },
-            "model": show_main(&self.gate.main, &self.environment_values),
+            "model": show_main(&self.gate.main, &hidden),
             "providers": named,
             "custom_providers": custom,
-            "fallback_providers": vision::providers(&self.vision, &self.environment_values),
-            "auxiliary": { "vision": vision::auxiliary(&self.vision, &self.environment_values) },
+            "fallback_providers": vision::providers(&self.vision, &hidden),
+            "auxiliary": { "vision": vision::auxiliary(&self.vision, &hidden) },
             "security": {
                 "allow_private_urls": self.vision.allow_private_urls,
                 "allow_tun_fakeip": self.vision.allow_tun_fakeip,
                 "osv_check": self.security.osv_check,
-                "osv_url": self.environment_values.mask(&mask_url(&self.security.osv_url)),
+                "osv_url": hidden.mask(&mask_url(&self.security.osv_url)),
             },
         })
     }

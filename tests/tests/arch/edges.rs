@@ -74,7 +74,16 @@ const FENCES: &[(&str, &[&str])] = &[
     ("actix", &["talaria-actors", "talaria-http", "talaria"]),
     ("actix-web", &["talaria-http", "talaria"]),
     ("axum", &[]),
-    ("base64", &["talaria-content", "talaria", "talaria-testkit"]),
+    (
+        "base64",
+        &[
+            // Logins in headers.
+            "talaria-config",
+            "talaria-content",
+            "talaria",
+            "talaria-testkit",
+        ],
+    ),
     ("clap", &["talaria"]),
     ("image", &["talaria-image", "talaria-testkit"]),
     ("metrics", &["talaria-telemetry"]),

@@ -58,7 +58,7 @@ fn short_and_plain_values_are_not_looked_for() {
     let config = good(
         r#"
 mcp_servers:
-  a: { command: x, args: ["--token", "--verbose", --level, debugging], env: { TOKEN: short, DB_PASSWORD: postgres, AUTHOR: Jane Doe-Smith, KEY_PATH: /home/me/key.pem, HOME_DIR: "${HOME}/somewhere" } }
+  a: { command: x, args: ["--token", "--verbose", --level, debugging, "npm:some-package@1.2.3", "python:3.12-slim-bookworm@sha256:0a1b"], env: { TOKEN: short, DB_PASSWORD: postgres, AUTHOR: Jane Doe-Smith, KEY_PATH: /home/me/key.pem, HOME_DIR: "${HOME}/somewhere" } }
   b: { url: "https://h.example/mcp?page=long-enough", headers: { X-Environment: production, User-Agent: "talaria/1.0 (linux)", X-Region: ap-southeast-2 } }
 "#,
     );
@@ -92,6 +92,52 @@ fn headers_that_look_random_are_known_without_a_name() {
             "9f86d081884c7d66"
         ])
     );
+}
+
+#[test]
+fn secrets_inside_arguments_and_variables_are_known() {
+    let config = good(
+        r#"
+mcp_servers:
+  a: { command: npx, args: [mcp-remote, "https://h.example/mcp", --header, "Authorization: Bearer head-key-1",
+         "--header=X-Api-Key:head-key-2", "--//host.example/:_authToken=npm-key-1", "ns:token=ns-key-123",
+         --cookie, "sid=cookie-key-1", '{"apiKey":"json-key-1"}', "me:login-key-1@db.example:5432/x",
+         "image:latest", "-e", "API_KEY=env-key-1", "https://ghp_user-key-1@github.example/x",
+         "https://hooks.example/services/T00/B00/abcDEF0123456789abcdef01"],
+       env: { HEADERS: '{"Authorization":"Bearer json-key-2","Accept":"application/json"}' } }
+  b: { url: "https://h.example/mcp", headers: { Authorization: "Basic bWU6YmFzaWMtcGFzcy0x" } }
+  c: { url: "https://h.example/mcp", headers: { Authorization: "basic YmFzaWMtdXNlci0xOg" } }
+"#,
+    );
+    assert_eq!(
+        secrets(&config),
+        set(&[
+            "Bearer head-key-1",
+            "head-key-1",
+            "head-key-2",
+            "npm-key-1",
+            "ns-key-123",
+            "sid=cookie-key-1",
+            "cookie-key-1",
+            "json-key-1",
+            "login-key-1",
+            "env-key-1",
+            "ghp_user-key-1",
+            "abcDEF0123456789abcdef01",
+            "Bearer json-key-2",
+            "json-key-2",
+            "Basic bWU6YmFzaWMtcGFzcy0x",
+            "bWU6YmFzaWMtcGFzcy0x",
+            "basic-pass-1",
+            "basic YmFzaWMtdXNlci0xOg",
+            "YmFzaWMtdXNlci0xOg",
+            "basic-user-1",
+        ])
+    );
+    let shown = config.show().to_string();
+    for secret in secrets(&config) {
+        assert!(!shown.contains(&secret), "{secret} in {shown}");
+    }
 }
 
 #[test]
