@@ -5,15 +5,18 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use serde_json::Value;
 use talaria_config::SecretValues;
-use talaria_content::Masker;
+use talaria_content::{Masker, visible_line};
 use talaria_mcp::{ClosedBy, PeerInfo, Rpc, RpcLimits};
 use talaria_types::runtime::BlockingPool;
-use talaria_types::{Deadline, Failure, RawResult};
+use talaria_types::{Deadline, Failure, RawResult, ServerName};
 
 use crate::upstream::{ConnectRequest, Connector, Job, Upstream};
 
-/// Texts of a tool list that nobody sends back.
-const PROSE: [&str; 4] = ["description", "title", "default", "examples"];
+/// Members of a tool and of its schemas whose texts mean something to who calls it or judges a
+/// call; `const` and `enum` do with whatever they hold.
+const BINDING: [&str; 9] = [
+    "name", "type", "format", "pattern", "required", "$ref", "$id", "$anchor", "$schema",
+];
 
 /// Finds configured secrets; every clone sees what is added to them.
 #[derive(Clone, Debug, Default)]
@@ -79,12 +82,14 @@ pub(crate) struct MaskingConnector {
 
 impl Connector for MaskingConnector {
     fn connect(&self, request: ConnectRequest) -> Job<Result<Arc<dyn Upstream>, Failure>> {
+        let server = request.config.name.clone();
         let connecting = self.inner.connect(request);
         let masker = self.masker.clone();
         let blocking = self.blocking.clone();
         Box::pin(async move {
             match connecting.await {
                 Ok(inner) => Ok(Arc::new(MaskedUpstream {
+                    server,
                     peer: masked_peer(&masker.current(), inner.peer()),
                     inner,
                     masker,
@@ -109,6 +114,7 @@ fn masked_peer(masker: &Masker, peer: &PeerInfo) -> PeerInfo {
 
 #[derive(Debug)]
 struct MaskedUpstream {
+    server: ServerName,
     peer: PeerInfo,
     inner: Arc<dyn Upstream>,
     masker: SharedMasker,
@@ -125,6 +131,7 @@ impl Upstream for MaskedUpstream {
         let deadline = limits.deadline;
         let asking = self.inner.request(rpc, limits);
         let (masker, blocking) = (self.masker.clone(), self.blocking.clone());
+        let server = self.server.clone();
         Box::pin(async move {
             match asking.await {
                 Ok(mut raw) if lists_tools => {
@@ -133,7 +140,7 @@ impl Upstream for MaskedUpstream {
                         return Ok(raw);
                     }
                     let masking = move || {
-                        mask_prose(&masker, &mut raw.json);
+                        mask_tools(&masker, &server, &mut raw.json);
                         raw
                     };
                     blocking.run(deadline, masking).await
@@ -153,27 +160,42 @@ impl Upstream for MaskedUpstream {
     }
 }
 
-/// Masks what is said in a tool list; names and what a caller has to send back stay.
-fn mask_prose(masker: &Masker, value: &mut Value) {
-    if masker.is_empty() {
+/// Masks what is said in a page of a tool list. A tool that has a secret in what a caller sends
+/// back, where it cannot be replaced, is left out.
+fn mask_tools(masker: &Masker, server: &ServerName, page: &mut Value) {
+    let Some(tools) = page.get_mut("tools").and_then(Value::as_array_mut) else {
         return;
-    }
+    };
+    tools.retain_mut(|tool| {
+        let is_clean = mask_unbound(masker, tool, false);
+        if !is_clean {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            let tool = visible_line(&masker.mask(name));
+            tracing::warn!(%server, tool, "a tool is left out: what calls it holds a secret");
+        }
+        is_clean
+    });
+}
+
+/// Masks every text that nobody sends back; whether the rest holds no secret.
+fn mask_unbound(masker: &Masker, value: &mut Value, is_bound: bool) -> bool {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        Value::Array(items) => {
-            for item in items {
-                mask_prose(masker, item);
-            }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) if is_bound => !masker.finds(text),
+        Value::String(text) => {
+            masker.mask_text(text);
+            true
         }
-        Value::Object(members) => {
-            for (key, member) in members {
-                if PROSE.contains(&key.as_str()) && !member.is_object() {
-                    masker.mask_value(member);
-                } else {
-                    mask_prose(masker, member);
-                }
-            }
-        }
+        Value::Array(items) => items
+            .iter_mut()
+            .all(|item| mask_unbound(masker, item, is_bound)),
+        Value::Object(members) => members.iter_mut().all(|(key, member)| {
+            // A property may have the name of a keyword; what describes it is an object.
+            let binds = BINDING.contains(&key.as_str()) && !member.is_object()
+                || key == "const"
+                || key == "enum";
+            !masker.finds(key) && mask_unbound(masker, member, is_bound || binds)
+        }),
     }
 }
 
@@ -209,25 +231,59 @@ mod tests {
         config.secrets()
     }
 
-    #[test]
-    fn tool_lists_lose_secrets_and_keep_names() {
-        let mut listed = json!({ "tools": [{
-            "name": "a-secret-1",
-            "description": "uses a-secret-1",
-            "inputSchema": { "properties": { "a-secret-1": {
-                "title": "a-secret-1", "default": ["a-secret-1"], "enum": ["a-secret-1"],
-            } } },
-        }] });
-        mask_prose(&Masker::new(["a-secret-1"]), &mut listed);
-        assert_eq!(
-            listed,
-            json!({ "tools": [{
-                "name": "a-secret-1",
-                "description": "uses [REDACTED]",
-                "inputSchema": { "properties": { "a-secret-1": {
-                    "title": "[REDACTED]", "default": ["[REDACTED]"], "enum": ["a-secret-1"],
-                } } },
-            }] })
+    fn masked_tools(tools: &Value) -> Value {
+        let mut page = json!({ "tools": tools, "nextCursor": "a-secret-1" });
+        mask_tools(
+            &Masker::new(["a-secret-1"]),
+            &ServerName::from("s"),
+            &mut page,
         );
+        assert_eq!(page["nextCursor"], "a-secret-1", "the server's own");
+        page["tools"].take()
+    }
+
+    #[test]
+    fn tool_lists_lose_secrets_in_every_text() {
+        let tools = masked_tools(&json!([{
+            "name": "echo",
+            "description": "uses a-secret-1",
+            "inputSchema": { "type": "object", "properties": {
+                "name": { "type": "string", "description": "a-secret-1", "$comment": "a-secret-1" },
+                "x": { "title": "a-secret-1", "default": ["a-secret-1"], "enum": ["one"] },
+            }, "required": ["name"] },
+            "annotations": { "title": "a-secret-1" },
+            "_meta": { "vendor/x": "a-secret-1" },
+        }]));
+        assert_eq!(
+            tools,
+            json!([{
+                "name": "echo",
+                "description": "uses [REDACTED]",
+                "inputSchema": { "type": "object", "properties": {
+                    "name": { "type": "string", "description": "[REDACTED]", "$comment": "[REDACTED]" },
+                    "x": { "title": "[REDACTED]", "default": ["[REDACTED]"], "enum": ["one"] },
+                }, "required": ["name"] },
+                "annotations": { "title": "[REDACTED]" },
+                "_meta": { "vendor/x": "[REDACTED]" },
+            }])
+        );
+    }
+
+    #[test]
+    fn tools_that_need_a_secret_to_be_called_are_left_out() {
+        for schema in [
+            json!({ "properties": { "a-secret-1": {} } }),
+            json!({ "properties": { "x": { "enum": ["a-secret-1"] } } }),
+            json!({ "properties": { "x": { "const": { "y": "a-secret-1" } } } }),
+            json!({ "required": ["a-secret-1"] }),
+            json!({ "properties": { "x": { "pattern": "^a-secret-1$" } } }),
+        ] {
+            let tools = masked_tools(&json!([
+                { "name": "bad", "inputSchema": schema },
+                { "name": "good", "inputSchema": {} },
+            ]));
+            assert_eq!(tools, json!([{ "name": "good", "inputSchema": {} }]));
+        }
+        assert_eq!(masked_tools(&json!([{ "name": "a-secret-1" }])), json!([]));
     }
 }

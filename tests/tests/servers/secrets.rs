@@ -120,3 +120,72 @@ async fn s15_a_path_in_a_servers_text_is_no_file_of_ours() {
     assert_eq!(delivery["artifacts"], json!([]));
     assert_eq!(delivery["attachments"], json!([]));
 }
+
+#[tokio::test]
+async fn s02_no_form_of_a_secret_comes_back_from_a_server_that_has_it() {
+    // me:basic-password-1
+    let login = "Basic bWU6YmFzaWMtcGFzc3dvcmQtMQ==";
+    let forms = [
+        "basic-password-1",
+        "bWU6YmFzaWMtcGFzc3dvcmQtMQ",
+        // basic-password-1 and xbasic-password-1y
+        "YmFzaWMtcGFzc3dvcmQtM",
+        "Jhc2ljLXBhc3N3b3JkLT",
+    ];
+    let said = format!(
+        "{} basic\u{200b}-pass\u{ad}word-1",
+        [
+            "basic-password-1",
+            login,
+            "YmFzaWMtcGFzc3dvcmQtMQ==",
+            "eGJhc2ljLXBhc3N3b3JkLTF5"
+        ]
+        .join(" ")
+    );
+    let listed = |name: &str, schema: Value| json!({"name": name, "description": said.clone(), "inputSchema": schema});
+    let bound = json!({"type": "object", "properties": {"x": {"enum": ["basic-password-1"]}}});
+    let script = Script::new("s")
+        .with_tools(vec![
+            listed("t", json!({"type": "object", "$comment": said.clone()})),
+            listed("bound", bound),
+        ])
+        .text_tool("t", &said);
+    let server = HttpServer::start(script).unwrap();
+    let entry = json!({"url": server.url(), "headers": {"Authorization": login}});
+    let service = builder().server("s", entry).start().await.unwrap();
+    let tools = service.get("/v1/tools").await.unwrap().text().unwrap();
+    assert!(tools.contains("mcp__s__t"), "{tools}");
+    assert!(!tools.contains("mcp__s__bound"), "{tools}");
+    let answer = call(&service).await.text().unwrap();
+    for shown in [tools, answer] {
+        let seen: String = shown
+            .chars()
+            .filter(|letter| !matches!(letter, '\u{200b}' | '\u{ad}'))
+            .collect();
+        for form in forms {
+            assert!(!seen.contains(form), "{form} in {seen}");
+        }
+        assert!(seen.contains("[REDACTED]"), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn b05_what_a_server_answers_to_the_handshake_outlives_it() {
+    let refuse = r#"read -r line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"licence expired"}}\n' "$id"; exit 3"#;
+    let entry = json!({"command": "sh", "args": ["-c", refuse], "protocol": "legacy"});
+    let service = builder()
+        .server("s", entry)
+        .start_unsettled()
+        .await
+        .unwrap();
+    wait_for("the reason", PATIENCE, || async {
+        let shown = service.get("/v1/servers/s").await.unwrap().text().unwrap();
+        if shown.contains("licence expired") {
+            Ok(())
+        } else {
+            Err(shown)
+        }
+    })
+    .await
+    .unwrap();
+}
