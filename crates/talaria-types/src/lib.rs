@@ -6,6 +6,7 @@ pub mod context;
 pub mod deadline;
 pub mod failure;
 pub mod id;
+pub mod metadata;
 pub mod notice;
 pub mod payload;
 pub mod raw;

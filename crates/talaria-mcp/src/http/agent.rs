@@ -11,8 +11,8 @@ use reqwest::{Client, ClientBuilder, Request, Response, Url};
 use talaria_config::HttpConfig;
 use talaria_types::{ErrorCode, Failure};
 
-use super::outside::OutsideOnly;
 use super::redirect::Reach;
+use super::resolver::Redirected;
 use super::{proxy, redirect, tls};
 
 /// A connection that is not there after this long is not coming.
@@ -48,6 +48,8 @@ struct Inner {
     client: Client,
     /// For where somebody in the open network sent us.
     outside: Client,
+    /// For where somebody in the inner network sent us.
+    inside: Client,
     endpoint: Url,
     /// As configured; sensitive.
     headers: HeaderMap,
@@ -69,7 +71,11 @@ impl Agent {
             .map_err(|error| unusable("the url is not an address").caused_by(error))?;
         let set_up = || set_up(config, environment, &endpoint);
         let client = built(set_up()?)?;
-        let outside = built(set_up()?.dns_resolver(Arc::new(OutsideOnly::new(environment))))?;
+        let resolving = |names: Redirected| {
+            set_up().and_then(|set_up| built(set_up.dns_resolver(Arc::new(names))))
+        };
+        let outside = resolving(Redirected::from_outside(environment))?;
+        let inside = resolving(Redirected::from_inside(environment))?;
         let identity = config
             .identity_header
             .iter()
@@ -79,6 +85,7 @@ impl Agent {
         Ok(Self(Arc::new(Inner {
             client,
             outside,
+            inside,
             endpoint,
             headers,
             is_strict: config.strict_redirect_headers,
@@ -137,12 +144,12 @@ impl Agent {
         };
         let client = match reach {
             None => client,
-            Some(Reach::Anywhere) => &self.0.client,
+            Some(Reach::Anywhere) => &self.0.inside,
             Some(Reach::Outside) => &self.0.outside,
             Some(Reach::Nowhere) => {
                 tracing::warn!(
                     host = to.host_str(),
-                    "a redirect into the inner network was not followed"
+                    "a redirect was not followed to where none may lead"
                 );
                 return None;
             }
@@ -169,7 +176,7 @@ impl Agent {
     }
 }
 
-/// How both clients send.
+/// How all clients send.
 fn set_up(
     config: &HttpConfig,
     environment: &BTreeMap<String, String>,
@@ -282,7 +289,8 @@ mod tests {
         // As if the check had seen another address behind the same name.
         let failure = send(&agent.0.outside).await.unwrap_err();
         assert!(failure.is_connect(), "{failure:?}");
-        assert!(format!("{failure:?}").contains("Inside"), "{failure:?}");
+        assert!(format!("{failure:?}").contains("Refused"), "{failure:?}");
+        assert!(send(&agent.0.inside).await.is_ok(), "from inside it may");
         // A proxy may be inside: the operator put it there.
         let proxied = ("HTTP_PROXY".to_owned(), inner.to_string());
         let agent = Agent::new(&config, &BTreeMap::from([proxied])).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use reqwest::{Response, Url};
+use talaria_types::metadata::is_metadata;
 
 /// How long the addresses of a host are looked for.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ pub(super) enum Reach {
     Nowhere,
     /// To the open network, whatever the name says when somebody connects.
     Outside,
-    /// Anywhere: it comes from inside.
+    /// Anywhere but to a metadata service: it comes from inside.
     Anywhere,
 }
 
@@ -52,6 +53,9 @@ async fn reach_from(answered: Option<IpAddr>, from: &Url, to: &Url) -> Reach {
     let Some(aim) = addresses(to).await else {
         return Reach::Nowhere;
     };
+    if aim.iter().copied().any(is_metadata) {
+        return Reach::Nowhere;
+    }
     let origin = addresses(from).await.unwrap_or_default();
     let is_from_inside =
         !origin.is_empty() && origin.into_iter().all(is_inner) && answered.is_none_or(is_inner);
@@ -208,6 +212,21 @@ mod tests {
                 Reach::Outside,
             ),
             ("http://10.0.0.1/mcp", "http://10.0.0.2/x", Reach::Anywhere),
+            (
+                "http://127.0.0.1/mcp",
+                "http://169.254.169.254/x",
+                Reach::Nowhere,
+            ),
+            (
+                "http://10.0.0.1/mcp",
+                "http://[::ffff:100.100.100.200]/x",
+                Reach::Nowhere,
+            ),
+            (
+                "http://10.0.0.1/mcp",
+                "http://[fd00:ec2::254]/x",
+                Reach::Nowhere,
+            ),
             (
                 "http://127.0.0.1/mcp",
                 "http://93.184.216.34/x",

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use talaria_types::metadata::is_metadata;
+
 /// What the operator allows beyond the public network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
@@ -22,24 +24,6 @@ pub(super) enum Closed {
     /// `security.allow_private_urls` opens it.
     Private,
 }
-
-/// Names of metadata services.
-const METADATA_NAMES: [&str; 2] = ["metadata.google.internal", "metadata.goog"];
-
-/// Networks that no setting opens: link-local addresses, where clouds answer, and the services
-/// of Alibaba, Azure and Oracle that stand elsewhere.
-const METADATA_V4: [(Ipv4Addr, u32); 4] = [
-    (Ipv4Addr::new(169, 254, 0, 0), 16),
-    (Ipv4Addr::new(100, 100, 100, 200), 32),
-    (Ipv4Addr::new(168, 63, 129, 16), 32),
-    (Ipv4Addr::new(192, 0, 0, 192), 32),
-];
-/// The same over IPv6: Amazon, Google, and what answers at the link-local twin of 169.254.169.254.
-const METADATA_V6: [Ipv6Addr; 3] = [
-    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
-    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
-    Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe),
-];
 
 /// Special networks: this host, private, shared, loopback, protocol assignments, documentation,
 /// relays, benchmarks, multicast, reserved.
@@ -71,14 +55,6 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 3] = [
 /// What is public of IPv6.
 const PUBLIC_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Whether a name is that of a metadata service.
-pub(super) fn is_metadata_name(host: &str) -> bool {
-    let host = host.trim_end_matches('.');
-    METADATA_NAMES
-        .iter()
-        .any(|name| host.eq_ignore_ascii_case(name))
-}
-
 /// Whether an address may be fetched from.
 ///
 /// # Errors
@@ -97,10 +73,7 @@ pub(super) fn check(address: IpAddr, rules: &Rules) -> Result<(), Closed> {
 }
 
 fn check_v4(address: Ipv4Addr, rules: &Rules) -> Result<(), Closed> {
-    if METADATA_V4
-        .iter()
-        .any(|network| holds_v4(*network, address))
-    {
+    if is_metadata(IpAddr::V4(address)) {
         return Err(Closed::Metadata);
     }
     let is_fake = rules.allow_fake_ip && holds_v4(FAKE_V4, address);
@@ -112,7 +85,7 @@ fn check_v4(address: Ipv4Addr, rules: &Rules) -> Result<(), Closed> {
 }
 
 fn check_v6(address: Ipv6Addr, rules: &Rules) -> Result<(), Closed> {
-    if METADATA_V6.contains(&address) {
+    if is_metadata(IpAddr::V6(address)) {
         return Err(Closed::Metadata);
     }
     let (inside, is_public_form) = embedded(address);
@@ -309,18 +282,6 @@ mod tests {
             check("10.0.0.7".parse().unwrap(), &rules),
             Err(Closed::Private)
         );
-    }
-
-    #[test]
-    fn names_of_metadata_services_are_known_in_any_spelling() {
-        for name in [
-            "metadata.google.internal",
-            "METADATA.goog",
-            "metadata.goog.",
-        ] {
-            assert!(is_metadata_name(name), "{name}");
-        }
-        assert!(!is_metadata_name("metadata.example.com"));
     }
 
     proptest! {

@@ -9,8 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use talaria_types::metadata::is_metadata_name;
 
-use super::address::{Closed, Rules, check, is_metadata_name};
+use super::address::{Closed, Rules, check};
 
 /// Most addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 8;

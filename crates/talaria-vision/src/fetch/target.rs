@@ -1,8 +1,9 @@
 //! Which URLs are fetched at all.
 
+use talaria_types::metadata::is_metadata_name;
 use url::{Host, Url};
 
-use super::address::{Closed, Rules, check, is_metadata_name};
+use super::address::{Closed, Rules, check};
 use super::error::{FetchCode, FetchError};
 use super::resolver::Refused;
 
