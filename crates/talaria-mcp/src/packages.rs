@@ -42,6 +42,8 @@ const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 const MAX_PAGES: usize = 8;
 
+/// Longest part of an advisory's name that is shown.
+const MAX_ID_CHARACTERS: usize = 40;
 /// How advisories about malware are named.
 const MALWARE: &str = "MAL-";
 
@@ -306,7 +308,15 @@ fn malware(page: &Value) -> Option<String> {
         .iter()
         .filter(|advisory| advisory.get("withdrawn").is_none())
         .filter_map(|advisory| advisory.get("id")?.as_str());
-    ids.find(|id| id.starts_with(MALWARE)).map(str::to_owned)
+    let id = ids.find(|id| id.starts_with(MALWARE))?;
+    // It stands in messages, and whoever was asked may be anybody.
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    Some(
+        id.chars()
+            .filter(is_plain)
+            .take(MAX_ID_CHARACTERS)
+            .collect(),
+    )
 }
 
 #[cfg(test)]

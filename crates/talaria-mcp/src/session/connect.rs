@@ -10,6 +10,7 @@ use rmcp::service::{
 };
 use rmcp::transport::IntoTransport;
 use talaria_config::{ProtocolWish, TransportConfig};
+use talaria_content::visible_line;
 use talaria_telemetry::events;
 use talaria_types::{Deadline, ErrorCode, Failure, runtime};
 
@@ -34,6 +35,9 @@ const SETTLE_WAIT: Duration = Duration::from_millis(500);
 
 /// How shells and `env` end when the command they were to run does not exist.
 const NO_SUCH_COMMAND: &str = "exit status: 127";
+
+/// How much is shown of what a server calls itself.
+const MAX_LABEL_CHARACTERS: usize = 120;
 
 /// How long a process has whose session is over and that nobody gave another deadline.
 const STOP_WAIT: Duration = Duration::from_secs(4);
@@ -181,7 +185,9 @@ async fn bury(process: Process, words: &LastWords, failure: Failure) -> Failure 
     let by_itself = tokio::time::timeout(SETTLE_WAIT / 2, process.exited()).await;
     process.stop(Deadline::after(Duration::ZERO));
     let status = process.exited().await;
-    if by_itself.is_err() || failure.code() != ErrorCode::ConnectFailed {
+    // What it answered says more than how it went afterwards.
+    let has_answered = failure.server_words().is_some();
+    if by_itself.is_err() || has_answered || failure.code() != ErrorCode::ConnectFailed {
         return failure;
     }
     words.complete(SETTLE_WAIT).await;
@@ -426,10 +432,10 @@ fn describe(peer: Option<&ServerPeerInfo>, pid: Option<u32>) -> PeerInfo {
     let name = peer.and_then(|peer| peer.server_info.as_ref());
     let offers = peer.map(|peer| &peer.capabilities);
     PeerInfo {
-        name: name.map_or_else(|| "unknown".to_owned(), |name| name.name.clone()),
-        version: name.map_or_else(|| "unknown".to_owned(), |name| name.version.clone()),
+        name: name.map_or_else(|| "unknown".to_owned(), |name| label(&name.name)),
+        version: name.map_or_else(|| "unknown".to_owned(), |name| label(&name.version)),
         protocol_version: peer
-            .map(|peer| peer.protocol_version.as_str().to_owned())
+            .map(|peer| label(peer.protocol_version.as_str()))
             .unwrap_or_default(),
         tools: offers.is_some_and(|offers| offers.tools.is_some()),
         resources: offers.is_some_and(|offers| offers.resources.is_some()),
@@ -437,4 +443,12 @@ fn describe(peer: Option<&ServerPeerInfo>, pid: Option<u32>) -> PeerInfo {
         instructions: peer.and_then(|peer| peer.instructions.clone()),
         pid,
     }
+}
+
+/// What a server calls itself, as an operator reads it in a table.
+fn label(text: &str) -> String {
+    visible_line(text)
+        .chars()
+        .take(MAX_LABEL_CHARACTERS)
+        .collect()
 }
