@@ -8,10 +8,12 @@ use talaria_types::Failure;
 
 /// How much of a server's own words is shown.
 const MAX_WORDS_BYTES: usize = 1000;
+/// How much of a sentence is shown.
+const MAX_DETAIL_BYTES: usize = 4000;
 
 /// The whole chain in one line.
 pub(crate) fn chain(failure: &Failure) -> String {
-    let mut line = failure.detail().to_owned();
+    let mut line = cleaned_detail(failure.detail());
     let mut cause = failure.source();
     while let Some(error) = cause {
         line.push_str(": ");
@@ -29,8 +31,11 @@ pub(crate) fn chain(failure: &Failure) -> String {
 pub(crate) fn reason(failure: &Failure) -> String {
     let words = failure.server_words().map(cleaned_words);
     match words.filter(|words| !words.is_empty()) {
-        Some(words) => format!("{}; the server says: {words}", failure.detail()),
-        None => failure.detail().to_owned(),
+        Some(words) => format!(
+            "{}; the server says: {words}",
+            cleaned_detail(failure.detail())
+        ),
+        None => cleaned_detail(failure.detail()),
     }
 }
 
@@ -40,15 +45,24 @@ pub(crate) fn reason(failure: &Failure) -> String {
 #[must_use]
 pub fn cleaned_words(words: &str) -> String {
     let visible = sanitise::model_text(words);
-    let redacted = redact(&visible);
+    one_line(&redact(&visible), MAX_WORDS_BYTES)
+}
+
+/// A sentence of ours, which may quote what somebody sent, on one line and capped.
+#[must_use]
+pub fn cleaned_detail(detail: &str) -> String {
+    one_line(&sanitise::model_text(detail), MAX_DETAIL_BYTES)
+}
+
+fn one_line(text: &str, most_bytes: usize) -> String {
     let mut line = String::new();
-    for word in redacted.split_whitespace() {
+    for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > MAX_WORDS_BYTES {
-            line.truncate(line.floor_char_boundary(MAX_WORDS_BYTES));
+        if line.len() > most_bytes {
+            line.truncate(line.floor_char_boundary(most_bytes));
             line.push('…');
             break;
         }

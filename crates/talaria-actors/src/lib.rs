@@ -32,7 +32,7 @@ mod tokens;
 mod upstream;
 mod utility;
 
-pub use chain::cleaned_words;
+pub use chain::{cleaned_detail, cleaned_words};
 pub use deliver::{
     DeliverOptions, Delivered, DeliveryParts, DeliveryService, ImageWishes, PictureInput,
     PictureRequest,

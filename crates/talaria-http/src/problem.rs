@@ -8,7 +8,7 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use talaria_actors::cleaned_words;
+use talaria_actors::{cleaned_detail, cleaned_words};
 use talaria_types::{ErrorClass, ErrorCode, Failure};
 
 /// Media type of problem details.
@@ -169,7 +169,9 @@ fn public_detail(failure: &Failure) -> String {
     if failure.code().class() == ErrorClass::Internal {
         return INTERNAL_DETAIL.to_owned();
     }
-    failure.detail().trim_end_matches('.').to_owned()
+    cleaned_detail(failure.detail())
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn model_text(failure: &Failure, detail: &str, words: Option<&str>) -> String {
