@@ -14,7 +14,7 @@ use crate::masking::Masker;
 use crate::notices::Notices;
 use crate::render::hermes::{self, Body};
 use crate::render::{Format, NO_OUTPUT};
-use crate::sanitise::{field, json_line, strip_value};
+use crate::sanitise::{field, json_line, model_text, strip_value};
 
 use super::lines::{Audience, SettledFile};
 use super::reference::{self, Root};
@@ -280,7 +280,9 @@ impl Assembly {
         let mut text = compose::join(self.lines.iter().filter(|line| line.is_for_model()));
         if text.trim().is_empty() {
             text = match &self.structured {
-                Some(structured) => crate::redact::redact(&json_line(structured)).into_owned(),
+                Some(structured) => {
+                    crate::redact::redact(&model_text(&json_line(structured))).into_owned()
+                }
                 None => HERMES_NO_DETAILS.to_owned(),
             };
         }
@@ -306,7 +308,8 @@ impl Assembly {
         if let Some(structured) = &self.structured {
             let json = json_line(structured);
             let text = if structured_is_alone {
-                json
+                // A bare string may open like a line of ours.
+                model_text(&json).into_owned()
             } else {
                 format!("structuredContent: {json}")
             };

@@ -11,8 +11,9 @@ const OURS_NOT: &str = "(server text) ";
 const SEPARATORS: &[char] = &['\u{2028}', '\u{2029}'];
 const SEPARATOR_LEAD: u8 = 0xe2;
 
-/// What quotes, lists, headings and tables begin their lines with, and what sets words off.
-const DECORATION: &str = "`\"'*_>-+~#|–—•‣◦·▪●";
+/// What quotes, lists, headings, elements and tables begin their lines with, what sets words
+/// off, and the blank of Braille.
+const DECORATION: &str = "`\"'*_<>(){}-+~#|–—•‣◦·▪●\u{2800}";
 
 /// Whether a text begins a line or goes on with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +91,11 @@ fn forgery(line: &str) -> Option<Forgery> {
         return None;
     }
     if let Some(colon) = after(word, "MEDIA") {
-        let behind = word.get(colon..).unwrap_or_default();
-        return behind.starts_with(':').then_some(Forgery {
+        let behind = word.get(colon..)?.strip_prefix(':')?;
+        // The elements of feeds have such names; a path begins with no letter.
+        let is_element = line.get(..offset)?.ends_with('<')
+            && behind.starts_with(|next: char| next.is_ascii_alphabetic());
+        return (!is_element).then_some(Forgery {
             colon: Some(offset + colon),
         });
     }
