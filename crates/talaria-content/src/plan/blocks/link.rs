@@ -14,6 +14,11 @@ use crate::sanitise::{address, field, one_line};
 use super::declared;
 use super::resource::how_to_read;
 
+/// Longest name of a link.
+const MAX_NAME_CHARACTERS: usize = 1_000;
+/// Longest description of a link.
+const MAX_DESCRIPTION_CHARACTERS: usize = 4_000;
+
 /// Whether a block is a link: by its type, or because it only has an address.
 pub(super) fn is_link(kind: &str, object: &Object) -> bool {
     let has_address = fields::words(object, &["uri"]).is_some();
@@ -35,7 +40,17 @@ impl Planner {
             return;
         }
         let reader = self.request.reader.clone();
-        let link = read(uri, object, &reader);
+        let mut link = read(uri, object, &reader);
+        let description = link.description.as_mut();
+        let mut is_cut = cut(&mut link.name, MAX_NAME_CHARACTERS);
+        is_cut |= description.is_some_and(|text| cut(text, MAX_DESCRIPTION_CHARACTERS));
+        if is_cut {
+            self.notices.add(
+                NoticeCode::TextTruncated,
+                Some(index),
+                "the name or the description of a resource link is too long and was cut",
+            );
+        }
         let line = line(&link, &reader);
         self.record(index, BlockFate::Delivered);
         self.has_usable_text = true;
@@ -97,6 +112,16 @@ fn read(uri: &str, object: &Object, reader: &ReaderTool) -> Link {
         },
         uri,
     }
+}
+
+/// Cuts a text to so many characters; whether it was longer.
+fn cut(text: &mut String, most: usize) -> bool {
+    let end = text.char_indices().nth(most).map(|(at, _)| at);
+    if let Some(end) = end {
+        text.truncate(end);
+        text.push('…');
+    }
+    end.is_some()
 }
 
 /// The link as one line for the model.
