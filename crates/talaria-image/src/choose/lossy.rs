@@ -43,8 +43,8 @@ const MOST_TRIALS: u32 = 4;
 const STRIP: usize = 16;
 /// Columns of a block of a sample.
 const BLOCK: usize = 64;
-/// One block in so many is tried.
-const EVERY: usize = 8;
+/// One block in so many is tried: more of them where a sample would be too small.
+const EVERY: [usize; 3] = [8, 4, 2];
 /// A sample with fewer rows says too little; all of the picture is tried instead.
 const LEAST_ROWS: u32 = 512;
 /// Most rows a sample may have: what WebP can write.
@@ -295,7 +295,7 @@ impl Curve {
     }
 }
 
-/// An eighth of a picture, cut into blocks that lie all over it, one below the other.
+/// A part of a picture, cut into blocks that lie all over it, one below the other.
 struct Sample {
     raster: Raster,
     /// Pixels of all of the picture over pixels of the sample.
@@ -306,13 +306,16 @@ impl Sample {
     /// `None` for pictures so small or so odd that a sample would say too little.
     fn of(raster: &Raster) -> Option<Self> {
         let channels = raster.layout.channels();
+        let rows = raster.pixels.len() / (BLOCK * channels);
+        let enough = usize::try_from(LEAST_ROWS).unwrap_or(usize::MAX);
+        let every = EVERY.into_iter().find(|every| rows / every >= enough)?;
         let row = usize::try_from(raster.width).unwrap_or(usize::MAX) * channels;
         let block = BLOCK * channels;
-        let mut pixels = scratch::bytes(raster.pixels.len().div_ceil(EVERY));
+        let mut pixels = scratch::bytes(raster.pixels.len().div_ceil(every));
         let strip = row.saturating_mul(STRIP).max(1);
         for (number, strip) in raster.pixels.chunks_exact(strip).enumerate() {
             // Each strip begins one block further, so that no column is left out.
-            for column in (number % EVERY..row / block.max(1)).step_by(EVERY) {
+            for column in (number % every..row / block.max(1)).step_by(every) {
                 for line in strip.chunks_exact(row.max(1)) {
                     let start = column * block;
                     pixels.extend_from_slice(line.get(start..start + block).unwrap_or_default());
