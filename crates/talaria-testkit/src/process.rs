@@ -62,6 +62,19 @@ pub fn view(pid: u32) -> Option<ProcessView> {
     })
 }
 
+/// The names of a process's threads.
+#[must_use]
+pub fn thread_names(pid: u32) -> Vec<String> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok())
+        .map(|name| name.trim().to_owned())
+        .collect()
+}
+
 /// Every process there is.
 #[must_use]
 pub fn all() -> Vec<ProcessView> {

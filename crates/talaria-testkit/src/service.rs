@@ -246,7 +246,8 @@ impl Service {
             if now.within(&before, slack) {
                 Ok(())
             } else {
-                Err(format!("before {before:?}, now {now:?}"))
+                let threads = process::thread_names(self.pid).join(", ");
+                Err(format!("before {before:?}, now {now:?}: {threads}"))
             }
         };
         wait_for("everything to be given back", PATIENCE, || async {

@@ -14,6 +14,7 @@ mod test;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io::Read;
+use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Map, Value};
@@ -31,6 +32,10 @@ use crate::output::Output;
 pub const LOG_VARIABLE: &str = "TALARIA_LOG";
 /// What a command that prints its own findings logs.
 const QUIET: &str = "error";
+
+/// How long a worker of the blocking pool waits for more. Shorter than the pause between two
+/// looks at the configuration, which would otherwise wake each of several in turn and keep all.
+const IDLE_WORKER: Duration = Duration::from_secs(1);
 
 /// What every command gets.
 #[derive(Debug)]
@@ -124,7 +129,12 @@ pub fn run(arguments: Arguments) -> Result<Exit, CommandError> {
 fn on_system(
     command: impl Future<Output = Result<Exit, CommandError>>,
 ) -> Result<Exit, CommandError> {
-    actix::System::new().block_on(command)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(IDLE_WORKER)
+        .build()
+        .context("start a runtime")?;
+    actix::System::with_tokio_rt(|| runtime).block_on(command)
 }
 
 fn run_demo_server() -> Result<Exit, CommandError> {
